@@ -1,0 +1,1 @@
+"""The small library of the course: autograd, attention, a tiny GPT, figures and checkers."""
