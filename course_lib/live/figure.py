@@ -1,0 +1,296 @@
+"""A live figure: a matplotlib Figure that answers its controls, on a canvas in the notebook.
+
+The figure is drawn once. After that a change of value redraws only the artists that were made with
+``animated=True``, over a kept copy of all the rest, and only the pixels that differ from that copy
+travel to the notebook, where figure.js puts them on the screen.
+"""
+
+import base64
+import html
+import io
+import threading
+import zlib
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import ipywidgets
+import numpy as np
+import traitlets
+from IPython.display import display
+from matplotlib.figure import Figure
+
+from course_lib.plots import DARK, LIGHT
+
+HERE = Path(__file__).parent
+THEMES = {"light": LIGHT, "dark": DARK}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, and the function that moves its animated artists to another state.
+
+    Attributes
+    ----------
+    figure : matplotlib.figure.Figure
+        Drawn on a ``FigureCanvasAgg``. What moves was made with ``animated=True`` and belongs to an
+        Axes; so does whatever lies on top of it. The rest is drawn once, and never again.
+    update : callable
+        ``update(state)`` moves the animated artists, and touches nothing else.
+    """
+
+    figure: Figure
+    update: Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """What the pointer did: kind is "down", "move" (a button is held) or "up".
+
+    axes is the label of the Axes where the button went down, as given to ``add_subplot(label=...)``.
+    """
+
+    kind: str
+    axes: str
+
+
+class Screen:
+    """A picture at the resolution of one screen: its still part, and the pixels that differ.
+
+    Parameters
+    ----------
+    picture : Picture
+        A fresh one; its figure is set to the resolution of the screen.
+    pixel_ratio : float
+        Pixels of the screen per CSS pixel: 1 on a plain screen, 2 on a sharp one.
+    """
+
+    def __init__(self, picture, pixel_ratio):
+        self.picture = picture
+        figure = picture.figure
+        self.css_size = [float(side) for side in figure.bbox.size]
+        figure.set_dpi(figure.dpi * pixel_ratio)
+        self.canvas = figure.canvas
+        self.canvas.draw()
+        self.background = self.canvas.copy_from_bbox(figure.bbox)
+        self.pixels = np.array(self.canvas.buffer_rgba())  # [height, width, 4] uint8
+        moving = figure.findobj(lambda artist: artist.get_animated())
+        self.moving = sorted(moving, key=lambda artist: artist.get_zorder())
+
+    def base(self):
+        """Return the still part as a message for the view."""
+        height, width, _ = self.pixels.shape
+        return {
+            "size": [width, height],
+            "css_size": self.css_size,
+            "pixels": zlib.compress(self.pixels, 1),
+        }
+
+    def frame(self):
+        """Draw what moves; return the pixels that differ from the still part, the others as zeros."""
+        self.canvas.restore_region(self.background)
+        renderer = self.canvas.get_renderer()
+        for artist in self.moving:
+            artist.draw(renderer)
+        now = np.asarray(self.canvas.buffer_rgba())
+        differs = now.view(np.uint32)[..., 0] != self.pixels.view(np.uint32)[..., 0]
+        rows, columns = np.flatnonzero(differs.any(axis=1)), np.flatnonzero(differs.any(axis=0))
+        if not len(rows):
+            return {"box": [0, 0, 0, 0], "pixels": b""}
+        top, bottom = int(rows[0]), int(rows[-1]) + 1
+        left, right = int(columns[0]), int(columns[-1]) + 1
+        inside = np.s_[top:bottom, left:right]
+        pixels = now[inside] * differs[inside][..., None]
+        return {
+            "box": [left, top, right - left, bottom - top],
+            "pixels": zlib.compress(pixels, 1),
+        }
+
+
+class LiveFigure(anywidget.AnyWidget):
+    """The canvas in the notebook, with the line of text below it."""
+
+    _esm = HERE / "figure.js"
+    _css = HERE / "figure.css"
+
+    # What the kernel tells the view.
+    name = traitlets.Unicode().tag(sync=True)
+    says = traitlets.Unicode().tag(sync=True)
+    failed = traitlets.Bool(False).tag(sync=True)
+    takes_pointer = traitlets.Bool(False).tag(sync=True)
+    takes_keys = traitlets.Bool(False).tag(sync=True)
+    base = traitlets.Dict().tag(sync=True)
+    frame = traitlets.Dict().tag(sync=True)  # its "moves" counts the changes of value so far
+
+    # What the view tells the kernel.
+    theme = traitlets.Enum(list(THEMES), "light").tag(sync=True)
+    pixel_ratio = traitlets.Float(1.0, min=0.5, max=4.0).tag(sync=True)
+    shown = traitlets.Int(0).tag(sync=True)  # the "moves" of the last frame on the screen
+
+    def __repr__(self):
+        return f"LiveFigure({self.name!r})"
+
+
+class Explorer(ipywidgets.VBox):
+    """Controls, and a live figure that answers them.
+
+    Where no widget can run (a page without a kernel) the still picture and the sentence stand in
+    its place.
+
+    Parameters
+    ----------
+    name : str
+        What the picture is, for those who do not see it.
+    compute, draw, says : callable
+        ``compute(**values)`` returns a state, ``draw(state, theme)`` a `Picture` of it, and
+        ``says(state)`` one sentence about it.
+    controls : dict
+        Names of the values, and the ipywidgets that hold them, each with a description.
+    on_pointer : callable, optional
+        ``on_pointer(x, y, pointer)`` with data coordinates and a `Pointer`; it sets controls.
+    on_key : callable, optional
+        ``on_key(key)`` with a key's name ("ArrowLeft", "a"); it sets controls.
+
+    Attributes
+    ----------
+    controls : dict
+        As given; setting a control's value moves the picture.
+    state
+        What ``compute`` returned for the picture shown.
+    error : Exception or None
+        What stopped the figure, until a later value moves it again.
+    """
+
+    def __init__(self, name, compute, draw, says, controls, on_pointer=None, on_key=None):
+        self.controls = controls
+        self.error = None
+        self._compute, self._draw, self._says = compute, draw, says
+        self._on_pointer, self._on_key = on_pointer, on_key
+        self._lock = threading.RLock()  # JupyterLab answers a slider in a thread beside the cells
+        self._in_batch = False
+        self._moves = 0
+        self.figure = LiveFigure(
+            name=name, takes_pointer=on_pointer is not None, takes_keys=on_key is not None
+        )
+        self.state = compute(**self.values)
+        self._build()
+        self.figure.observe(self._build, ["theme", "pixel_ratio"])
+        self.figure.on_msg(self._take_input)
+        for control in controls.values():
+            control.style.description_width = "initial"  # a long description is not cut off
+            control.observe(self._move, "value")
+        super().__init__([*controls.values(), self.figure])
+        self.add_class("live-explorer")
+
+    @property
+    def values(self):
+        """The controls' values, by name."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def has_moved(self):
+        """Return whether a view in the notebook has shown the answer to a change of value."""
+        return self.figure.shown > 0
+
+    def _build(self, _change=None):
+        """Draw everything, for the theme and the resolution of the view."""
+        with self._lock, self._stopping():
+            picture = self._draw(self.state, theme=THEMES[self.figure.theme])
+            self._screen = Screen(picture, self.figure.pixel_ratio)
+            with self.figure.hold_sync():
+                self.figure.base = self._screen.base()
+                self._show(self.state)
+
+    def _move(self, _change=None):
+        """Draw what moves, for the values of the controls."""
+        if self._in_batch:
+            return
+        with self._lock, self._stopping():
+            state = self._compute(**self.values)
+            self._screen.picture.update(state)
+            self._moves += 1
+            with self.figure.hold_sync():
+                self._show(state)
+
+    def _show(self, state):
+        says = self._says(state)
+        self.figure.frame = self._screen.frame() | {"moves": self._moves}
+        self.figure.says = says
+        self.figure.failed = False
+        self.state, self.error = state, None
+
+    @contextmanager
+    def _stopping(self):
+        """Say in the figure's own line what went wrong; the last good picture stays."""
+        try:
+            yield
+        except Exception as error:
+            self.error = error
+            self.figure.failed = True
+            self.figure.says = f"This figure stopped: {type(error).__name__}: {error}"
+            raise
+
+    def _take_input(self, _figure, message, _buffers):
+        """Hand over what pointer and keys did since the last time, and draw once for all of it."""
+        with self._lock, self._stopping():
+            before = self.values
+            self._in_batch = True
+            try:
+                for event in message["events"]:
+                    if event["kind"] == "key":
+                        self._on_key(event["key"])
+                    else:
+                        self._point(event)
+            finally:
+                self._in_batch = False
+                self.figure.send("taken")
+            if self.values != before:
+                self._move()
+
+    def _point(self, event):
+        """Turn fractions of the canvas into the data coordinates of the Axes pressed on."""
+        figure = self._screen.picture.figure
+        x = event["x"] * figure.bbox.width
+        y = (1 - event["y"]) * figure.bbox.height
+        if event["kind"] == "down":
+            under = [axes for axes in figure.axes if axes.bbox.contains(x, y)]
+            self._pressed = under[0].get_label() if under else None
+        for axes in figure.axes:
+            if axes.get_label() == self._pressed:
+                x_data, y_data = axes.transData.inverted().transform((x, y))
+                pointer = Pointer(event["kind"], self._pressed)
+                self._on_pointer(float(x_data), float(y_data), pointer)
+
+    def still(self):
+        """Return the picture shown as the bytes of a PNG, in the light theme."""
+        png = io.BytesIO()
+        self._draw(self.state, theme=LIGHT).figure.savefig(png, format="png")
+        return png.getvalue()
+
+    def _repr_mimebundle_(self, **_kwargs):
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return {
+            "application/vnd.jupyter.widget-view+json": view,
+            "image/png": base64.b64encode(self.still()).decode("ascii"),
+            "text/plain": self.figure.says,
+        }
+
+    def _ipython_display_(self):
+        # The sentence follows as an output of its own, for pages without a kernel; figure.css hides
+        # it where the figure is live, and says it itself.
+        says = self.figure.says
+        display(self._repr_mimebundle_(), raw=True)
+        caption = f'<p class="live-caption">{html.escape(says)}</p>'
+        display({"text/html": caption, "text/plain": says}, raw=True)
+
+    def __repr__(self):
+        values = "".join(f", {name}={value!r}" for name, value in self.values.items())
+        return f"Explorer({self.figure.name!r}{values})"
+
+    def close(self):
+        """Take the controls and the figure off every page, and out of the kernel's memory."""
+        for child in self.children:
+            child.close()
+        super().close()
