@@ -1,0 +1,241 @@
+"""Call a learner's function so that it can neither hang, nor crash, nor change anything."""
+
+import contextlib
+import ctypes
+import inspect
+import io
+import linecache
+import os
+import random
+import re
+import threading
+import time
+import traceback
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from course_lib.tensor import Tensor
+
+TIME_LIMIT = 5.0  # seconds for one call
+PRINT_LIMIT = 2000  # characters kept of what one call prints
+
+_LIBRARIES = tuple(
+    str(folder)
+    for folder in (
+        Path(__file__).parents[1],
+        Path(np.__file__).parent,
+        Path(os.__file__).parent,
+        "<frozen",
+    )
+)
+
+
+class _TooSlow(BaseException):
+    """Raised inside the learner's code when its time is over."""
+
+
+class NotNumbers(Exception):
+    """The learner's function returned something that is no array of numbers."""
+
+
+@dataclass
+class Call:
+    """What one call of the learner's function came to."""
+
+    answer: object = None  # as returned
+    outputs: tuple = ()  # the same as arrays
+    error: BaseException | None = None
+    in_time: bool = True
+    stopped: bool = True
+    printed: str = ""
+    changed: str | None = None  # the input that the function changed in place
+
+
+def call(function, inputs, n_outputs):
+    """Call `function` with copies of `inputs`: as NumPy arrays and, if that raises, as Tensors.
+
+    Parameters
+    ----------
+    function : callable
+        The learner's function.
+    inputs : dict of str to object
+        The arguments by name, in order. They are passed by position.
+    n_outputs : int
+        How many arrays the function should return.
+
+    Returns
+    -------
+    Call
+    """
+    with_arrays = _attempt(function, inputs, n_outputs, _copy)
+    if not isinstance(with_arrays.error, AttributeError | TypeError | ValueError | IndexError):
+        return with_arrays
+    with_tensors = _attempt(function, inputs, n_outputs, _copy_as_tensor)
+    if with_tensors.error is None:
+        return with_tensors
+    # Both raised: tell of the Tensors only if they came to another line than the arrays.
+    wants_tensors = isinstance(with_arrays.error, AttributeError | TypeError)
+    if wants_tensors and where(with_tensors.error) != where(with_arrays.error):
+        return with_tensors
+    return with_arrays
+
+
+def _copy(value):
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _copy_as_tensor(value):
+    is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return Tensor(value) if is_float else _copy(value)
+
+
+def _attempt(function, inputs, n_outputs, copy):
+    given = {name: copy(value) for name, value in inputs.items()}
+    result = Call()
+    finished = threading.Event()
+
+    def work():
+        with contextlib.suppress(_TooSlow):
+            try:
+                with np.errstate(all="ignore"):
+                    result.answer = function(*given.values())
+                    result.outputs = _as_arrays(result.answer, n_outputs)
+            except _TooSlow:
+                raise
+            except BaseException as error:  # sys.exit() must not end the kernel either
+                result.error = error
+            finished.set()
+
+    printed = _Printed()
+    with _state_kept(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            result.in_time = _wait(finished, TIME_LIMIT)
+        finally:  # too slow, or the learner interrupted the kernel
+            result.stopped = _stop(thread)
+    result.printed = printed.getvalue()
+    result.changed = next((name for name in inputs if _differs(given[name], inputs[name])), None)
+    return result
+
+
+@contextlib.contextmanager
+def _state_kept():
+    """Put the random generators and the warning filters back as they were."""
+    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        random.setstate(python_state)
+
+
+def _wait(finished, seconds):
+    # In short slices: on Windows one long wait would not notice an interrupted kernel.
+    end = time.monotonic() + seconds
+    while not finished.wait(0.05):
+        if time.monotonic() > end:
+            return False
+    return True
+
+
+def _stop(thread):
+    """Raise _TooSlow in `thread` until it ends, for a second at most: whether it ended."""
+    for _ in range(20):
+        thread.join(0.05)
+        if not thread.is_alive():
+            return True
+        ident = ctypes.c_ulong(thread.ident)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(_TooSlow))
+    return False
+
+
+class _Printed(io.StringIO):
+    """Keeps the first PRINT_LIMIT characters written to it."""
+
+    def write(self, text):
+        super().write(text[: max(0, PRINT_LIMIT - self.tell())])
+        return len(text)
+
+
+def _differs(given, original):
+    if not isinstance(original, np.ndarray):
+        return False
+    now = given.data if isinstance(given, Tensor) else given
+    return now.shape != original.shape or not np.array_equal(now, original, equal_nan=True)
+
+
+def _as_arrays(answer, n_outputs):
+    if n_outputs == 1:
+        return (as_array(answer),)
+    if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != n_outputs:
+        raise NotNumbers(f"{in_words(answer)}, where {n_outputs} arrays are expected")
+    return tuple(as_array(entry) for entry in answer)
+
+
+def as_array(answer):
+    """An answer as an array of numbers: a Tensor, an array, a number, or lists of these.
+
+    Raises
+    ------
+    NotNumbers
+        With the answer in words.
+    """
+    if inspect.iscoroutine(answer):
+        answer.close()  # or Python warns that nobody awaited it
+    if isinstance(answer, Tensor):
+        answer = answer.data
+    if isinstance(answer, list | tuple):
+        answer = [as_array(entry) for entry in answer]
+        if len({entry.shape for entry in answer}) > 1:
+            raise NotNumbers("a list whose rows have different shapes")
+    if isinstance(answer, np.ma.MaskedArray):
+        answer = answer.astype(float).filled(np.nan)
+    array = np.asarray(answer)
+    if array.dtype == object and isinstance(answer, np.ndarray):
+        array = np.reshape([as_array(entry) for entry in array.flat], array.shape)
+    if array.dtype.kind == "c":
+        raise NotNumbers("complex numbers")
+    if array.dtype.kind not in "biuf":
+        raise NotNumbers(in_words(answer))
+    return array
+
+
+def in_words(answer):
+    """What an answer is, without its contents: `None`, "a dict", "an array [2, 3]"."""
+    if answer is None:
+        return "None"
+    if isinstance(answer, str):
+        return "text"
+    if isinstance(answer, np.ndarray):
+        return f"an array {list(answer.shape)}"
+    if isinstance(answer, list | tuple):
+        return f"a {type(answer).__name__} of {len(answer)}"
+    return f"a {type(answer).__name__}"
+
+
+def where(error):
+    """The learner's own line in an error: its number and text, or None if it has none."""
+    found = None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        filename = frame.f_code.co_filename
+        if not filename.startswith(_LIBRARIES):
+            found = number, linecache.getline(filename, number).strip()
+    return found
+
+
+def error_in_words(error):
+    """An exception's name, the learner's line and the message, as one sentence without its end."""
+    try:
+        message = re.sub(r" at 0x[0-9a-fA-F]+", "", str(error))  # an address differs on every run
+    except Exception:
+        message = ""
+    message = " ".join(message.split())[:300].rstrip(".")
+    line = where(error)
+    at_line = f" on line {line[0]} (`{line[1]}`)" if line else ""
+    return f"{type(error).__name__}{at_line}" + (f": {message}" if message else "")

@@ -1,0 +1,122 @@
+"""Lesson 04: the scores, and their standard deviation."""
+
+import numpy as np
+
+from course_lib.check.judge import Case, Mistake, judge, judge_value
+
+
+def scores(function):
+    """Check `scores(q, k)`: the scaled dot product of each query with each key.
+
+    Parameters
+    ----------
+    function : callable
+        ``scores(q, k)`` with q and k [B, T, d_k] returns [B, T, T]: entry [b, i, j] is
+        q_i · k_j / √d_k. NumPy arrays or Tensors.
+
+    Returns
+    -------
+    Result
+    """
+    return judge("scores", function, _cases(), {"scores": "[B, T, T]"}, SCORES_MISTAKES)
+
+
+def sigma_at_100(answer):
+    """Check the predicted standard deviation of q · k at d_k = 100, unscaled.
+
+    Parameters
+    ----------
+    answer : float
+        Accepted within 5 %, so that a measured value is right too.
+
+    Returns
+    -------
+    Result
+    """
+    return judge_value("sigma_at_100", answer, 10.0, SIGMA_MISTAKES, tolerance=0.05)
+
+
+def _cases():
+    rng = np.random.default_rng(4)
+    cases = []
+    for shape, dtype in (((2, 7, 5), np.float64), ((3, 4, 6), np.float32)):
+        q = rng.normal(size=shape).astype(dtype)
+        k = rng.normal(size=shape).astype(dtype)
+        cases.append(Case({"q": q, "k": k}, (_dots(q, k) / np.sqrt(shape[-1]),)))
+    return cases
+
+
+def _dots(q, k):
+    return q @ np.swapaxes(k, -1, -2)  # [B, T, T]
+
+
+def _scaled_by(width):
+    """The scores divided by √width, where `width` is a number or comes from q."""
+    of = width if callable(width) else lambda q: width
+    return lambda q, k: _dots(q, k) / np.sqrt(of(q))
+
+
+def _scaled_or_not(products):
+    return (products, lambda q, k: products(q, k) / np.sqrt(q.shape[-1]))
+
+
+SCORES_MISTAKES = (
+    Mistake(
+        "M04",
+        "These are the bare dot products: what happens to their spread as d_k grows?",
+        (_dots,),
+    ),
+    Mistake(
+        "M05",
+        "The spread of these scores shrinks as d_k grows: is d_k the variance of a dot product, "
+        "or its standard deviation?",
+        (lambda q, k: _dots(q, k) / q.shape[-1],),
+    ),
+    Mistake(
+        "M06",
+        "The scale follows the number of tokens: how many products does one score add up?",
+        (_scaled_by(lambda q: q.shape[-2]),),
+    ),
+    Mistake(
+        "M07",
+        "The scale fits the width of the whole model: how many components do these queries and "
+        "keys have?",
+        (
+            _scaled_by(64),
+            *(_scaled_by(lambda q, heads=heads: heads * q.shape[-1]) for heads in (2, 3, 4, 8)),
+        ),
+    ),
+    Mistake(
+        "fixed scale",
+        "The scale is a fixed number: it fits one d_k, and these vectors have another.",
+        tuple(_scaled_by(d_k) for d_k in (2, 4, 16, 100)),
+    ),
+    Mistake(
+        "M08",
+        "The keys play no part here: a score compares a query with a key.",
+        _scaled_or_not(lambda q, k: _dots(q, q)),
+    ),
+    Mistake(
+        "M08",
+        "The products are not added up: a score is one number for each pair of tokens.",
+        _scaled_or_not(lambda q, k: q * k),
+    ),
+    Mistake(
+        "M09",
+        "Row i belongs to key i here: it should hold what query i makes of each key.",
+        _scaled_or_not(lambda q, k: _dots(k, q)),
+    ),
+)
+
+SIGMA_MISTAKES = (
+    Mistake(
+        "variance",
+        "That is the variance: the standard deviation is in the units of the scores themselves.",
+        (lambda: 100.0,),
+    ),
+    Mistake(
+        "scaled",
+        "That is the standard deviation of the scaled scores: here nothing is divided yet.",
+        (lambda: 1.0,),
+    ),
+)
