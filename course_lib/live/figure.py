@@ -22,6 +22,7 @@ import numpy as np
 import traitlets
 from IPython.display import display
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 
 from course_lib.plots import DARK, LIGHT
 
@@ -36,8 +37,8 @@ class Picture:
     Attributes
     ----------
     figure : matplotlib.figure.Figure
-        Drawn on a ``FigureCanvasAgg``. What moves was made with ``animated=True`` and belongs to an
-        Axes; so does whatever lies on top of it. The rest is drawn once, and never again.
+        Drawn on a ``FigureCanvasAgg``. What moves was made with ``animated=True``, and so was what
+        lies on top of it. The rest is drawn once, and never again.
     update : callable
         ``update(state)`` moves the animated artists, and touches nothing else.
     """
@@ -48,9 +49,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pointer:
-    """What the pointer did: kind is "down", "move" (a button is held) or "up".
+    """What the pointer did, and where it went down.
 
-    axes is the label of the Axes where the button went down, as given to ``add_subplot(label=...)``.
+    Attributes
+    ----------
+    kind : str
+        "down", "move" (while it is down) or "up".
+    axes : str
+        The label of the Axes it went down on, as given to ``add_subplot(label=...)``.
     """
 
     kind: str
@@ -90,7 +96,7 @@ class Screen:
         }
 
     def frame(self):
-        """Draw what moves; return the pixels that differ from the still part, the others as zeros."""
+        """Draw what moves; return the box of pixels that differ, the others in it as zeros."""
         self.canvas.restore_region(self.background)
         renderer = self.canvas.get_renderer()
         for artist in self.moving:
@@ -265,8 +271,11 @@ class Explorer(ipywidgets.VBox):
 
     def still(self):
         """Return the picture shown as the bytes of a PNG, in the light theme."""
+        screen = Screen(self._draw(self.state, theme=LIGHT), pixel_ratio=2)
+        screen.frame()
         png = io.BytesIO()
-        self._draw(self.state, theme=LIGHT).figure.savefig(png, format="png")
+        # Without "Software" the file does not change with matplotlib's version number.
+        imsave(png, screen.canvas.buffer_rgba(), format="png", metadata={"Software": None})
         return png.getvalue()
 
     def _repr_mimebundle_(self, **_kwargs):
