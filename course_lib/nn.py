@@ -1,0 +1,202 @@
+"""Layers: things that hold parameters and compute with them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from course_lib.tensor import Tensor, embedding, layer_norm
+
+__all__ = ["MLP", "Embedding", "LayerNorm", "Linear", "Module"]
+
+
+class Module:
+    """A layer, or a model made of layers.
+
+    Its parameters are the Tensors with ``requires_grad=True`` among its attributes; those of the
+    modules (or lists of modules) among its attributes are its own too, under a dotted name such as
+    ``blocks.0.attn.c_q.weight``.
+    """
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def named_parameters(self):
+        """Yield (name, Tensor), each Tensor once: a tied weight keeps its first name."""
+        seen = set()
+        for name, parameter in _walk(self, ""):
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                yield name, parameter
+
+    def parameters(self):
+        """Return all parameters as a list."""
+        return [parameter for _, parameter in self.named_parameters()]
+
+    def num_parameters(self):
+        """Return how many numbers the parameters hold together."""
+        return sum(parameter.data.size for parameter in self.parameters())
+
+    def zero_grad(self):
+        """Forget all gradients; otherwise the next backward adds to them."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def double(self):
+        """Turn all parameters into float64, as a gradient check needs it, and return self."""
+        for parameter in self.parameters():
+            parameter.__init__(parameter.data, requires_grad=True, dtype=np.float64)
+        return self
+
+    def state_dict(self):
+        """Return {name: a copy of the values} of all parameters."""
+        return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
+
+    def load_state_dict(self, state):
+        """Take all parameters' values from `state`, as `state_dict` gave them.
+
+        Raises
+        ------
+        KeyError
+            If names are missing in `state`, or are not of this module.
+        ValueError
+            If a shape differs or a value is not a number array. The module is then unchanged.
+        """
+        own = dict(self.named_parameters())
+        missing, foreign = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+        if missing or foreign:
+            raise KeyError(
+                f"load_state_dict: missing {missing}, not of this module {foreign}; "
+                "was it saved by a model of another configuration?"
+            )
+        new = {name: np.asarray(state[name]) for name in own}
+        for name, values in new.items():
+            if values.shape != own[name].shape or values.dtype.kind != "f":
+                raise ValueError(
+                    f"load_state_dict: {name} is {list(own[name].shape)} of fractions here, "
+                    f"but {list(values.shape)} of {values.dtype} in the state"
+                )
+        for name, values in new.items():
+            own[name].data = values
+
+
+class Linear(Module):
+    """y = xW + b.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+    rng : numpy.random.Generator
+        Weight and bias are drawn from U(−1/√in_features, 1/√in_features), PyTorch's default
+        (after LeCun et al. 1998, "Efficient BackProp", §4.6).
+    bias : bool
+
+    Attributes
+    ----------
+    weight : Tensor [in_features, out_features]
+        As the formula is written; PyTorch stores the transpose.
+    bias : Tensor [out_features] or None
+    """
+
+    def __init__(self, in_features, out_features, rng, bias=True):
+        _check_sizes("Linear", in_features=in_features, out_features=out_features)
+        bound = in_features**-0.5
+        self.weight = _uniform("Linear", rng, bound, (in_features, out_features))
+        self.bias = _uniform("Linear", rng, bound, (out_features,)) if bias else None
+
+    def forward(self, x):
+        """Map x [..., in_features] to [..., out_features]."""
+        if x.ndim == 0 or x.shape[-1] != self.weight.shape[0]:
+            raise ValueError(
+                f"Linear: x is {list(x.shape)}, its last axis must be {self.weight.shape[0]} "
+                "(in_features)"
+            )
+        y = x @ self.weight  # [..., in_features] @ [in_features, out_features]
+        return y if self.bias is None else y + self.bias
+
+
+class Embedding(Module):
+    """A table with one row per token id, drawn from N(0, 1) as in PyTorch.
+
+    Attributes
+    ----------
+    weight : Tensor [num_embeddings, embedding_dim]
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, rng):
+        _check_sizes("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+        _check_rng("Embedding", rng)
+        table = rng.standard_normal((num_embeddings, embedding_dim), dtype=np.float32)
+        self.weight = Tensor(table, requires_grad=True)
+
+    def forward(self, ids):
+        """Look up ids [...] (integers): returns [..., embedding_dim]."""
+        return embedding(ids, self.weight)
+
+
+class LayerNorm(Module):
+    """Give each vector mean 0 and variance 1, then scale and shift (Ba et al. 2016).
+
+    Attributes
+    ----------
+    weight, bias : Tensor [normalized_shape]
+        Start at 1 and 0.
+    """
+
+    def __init__(self, normalized_shape, eps=1e-5):
+        _check_sizes("LayerNorm", normalized_shape=normalized_shape)
+        self.weight = Tensor(np.ones(normalized_shape, np.float32), requires_grad=True)
+        self.bias = Tensor(np.zeros(normalized_shape, np.float32), requires_grad=True)
+        self.eps = eps
+
+    def forward(self, x):
+        """Map x [..., normalized_shape] to the same shape."""
+        return layer_norm(x, self.weight, self.bias, self.eps)
+
+
+class MLP(Module):
+    """Two linear layers with a GELU between, four times as wide inside (Vaswani et al. 2017, §3.3).
+
+    Each token is worked on alone: [..., n_embd] → [..., 4 n_embd] → [..., n_embd].
+    """
+
+    def __init__(self, n_embd, rng):
+        self.c_fc = Linear(n_embd, 4 * n_embd, rng)
+        self.c_proj = Linear(4 * n_embd, n_embd, rng)
+
+    def forward(self, x):
+        return self.c_proj(self.c_fc(x).gelu())
+
+
+def _walk(value, name):
+    """Yield (name, parameter) for all parameters in `value`, in the order they were assigned."""
+    if isinstance(value, Tensor):
+        if value.requires_grad:
+            yield name, value
+        return
+    if isinstance(value, Module):
+        children = vars(value).items()
+    elif isinstance(value, (list, tuple)):
+        children = enumerate(value)
+    else:
+        return
+    for key, child in children:
+        yield from _walk(child, f"{name}.{key}" if name else str(key))
+
+
+def _uniform(owner, rng, bound, shape):
+    _check_rng(owner, rng)
+    return Tensor(rng.uniform(-bound, bound, shape).astype(np.float32), requires_grad=True)
+
+
+def _check_rng(owner, rng):
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"{owner}: rng must be a NumPy Generator, got {type(rng).__name__}; "
+            "make one with np.random.default_rng(0)"
+        )
+
+
+def _check_sizes(owner, **sizes):
+    for name, size in sizes.items():
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
+            raise ValueError(f"{owner}: {name} must be a whole number of at least 1, got {size!r}")
