@@ -38,7 +38,11 @@ class _TooSlow(BaseException):
 
 
 class NotNumbers(Exception):
-    """The learner's function returned something that is no array of numbers."""
+    """An answer is no array of numbers; the message says what it is instead."""
+
+
+class Unfilled(Exception):
+    """A `...` of the stub still stands in the answer."""
 
 
 @dataclass
@@ -171,10 +175,10 @@ def _differs(given, original):
 
 
 def _as_arrays(answer, n_outputs):
-    if n_outputs == 1:
+    if n_outputs == 1 or answer is None or answer is Ellipsis:
         return (as_array(answer),)
     if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != n_outputs:
-        raise NotNumbers(f"{in_words(answer)}, where {n_outputs} arrays are expected")
+        raise NotNumbers(f"{_in_words(answer)}, where {n_outputs} arrays are expected.")
     return tuple(as_array(entry) for entry in answer)
 
 
@@ -184,39 +188,38 @@ def as_array(answer):
     Raises
     ------
     NotNumbers
-        With the answer in words.
+        If it is anything else, with the answer in words.
+    Unfilled
+        If it is `...`, or a list that holds one.
     """
+    if answer is Ellipsis:
+        raise Unfilled
+    if answer is None:
+        raise NotNumbers("None: is there a return?")
     if inspect.iscoroutine(answer):
         answer.close()  # or Python warns that nobody awaited it
     if isinstance(answer, Tensor):
-        answer = answer.data
+        return answer.data
     if isinstance(answer, list | tuple):
         answer = [as_array(entry) for entry in answer]
         if len({entry.shape for entry in answer}) > 1:
-            raise NotNumbers("a list whose rows have different shapes")
+            raise NotNumbers("a list whose rows have different shapes.")
     if isinstance(answer, np.ma.MaskedArray):
         answer = answer.astype(float).filled(np.nan)
     array = np.asarray(answer)
     if array.dtype == object and isinstance(answer, np.ndarray):
         array = np.reshape([as_array(entry) for entry in array.flat], array.shape)
     if array.dtype.kind == "c":
-        raise NotNumbers("complex numbers")
+        raise NotNumbers("complex numbers.")
     if array.dtype.kind not in "biuf":
-        raise NotNumbers(in_words(answer))
+        raise NotNumbers(f"{_in_words(answer)}, not an array of numbers.")
     return array
 
 
-def in_words(answer):
-    """What an answer is, without its contents: `None`, "a dict", "an array [2, 3]"."""
-    if answer is None:
-        return "None"
-    if isinstance(answer, str):
-        return "text"
+def _in_words(answer):
     if isinstance(answer, np.ndarray):
-        return f"an array {list(answer.shape)}"
-    if isinstance(answer, list | tuple):
-        return f"a {type(answer).__name__} of {len(answer)}"
-    return f"a {type(answer).__name__}"
+        return f"an array {list(answer.shape)} of {answer.dtype.name}"
+    return f"something of type {type(answer).__name__}"
 
 
 def where(error):
@@ -225,7 +228,7 @@ def where(error):
     for frame, number in traceback.walk_tb(error.__traceback__):
         filename = frame.f_code.co_filename
         if not filename.startswith(_LIBRARIES):
-            found = number, linecache.getline(filename, number).strip()
+            found = number, linecache.getline(filename, number).strip()[:100]
     return found
 
 
@@ -235,6 +238,9 @@ def error_in_words(error):
         message = re.sub(r" at 0x[0-9a-fA-F]+", "", str(error))  # an address differs on every run
     except Exception:
         message = ""
+    sizes = re.search(r"matmul: .*size (\d+) is different from (\d+)", message)
+    if sizes:  # NumPy's own message speaks of "core dimensions" and "gufunc signatures"
+        message = f"matmul: {sizes[2]} columns on the left meet {sizes[1]} rows on the right"
     message = " ".join(message.split())[:300].rstrip(".")
     line = where(error)
     at_line = f" on line {line[0]} (`{line[1]}`)" if line else ""

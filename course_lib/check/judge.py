@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.check.call import TIME_LIMIT, NotNumbers, as_array, call, error_in_words
+from course_lib.check.call import TIME_LIMIT, NotNumbers, Unfilled, as_array, call, error_in_words
 
 TOLERANCE = 1e-4  # absolute and relative; a float32 answer is as good as a float64 one
 HALF_TOLERANCE = 1e-2  # for float16
@@ -50,7 +50,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake known by name: `answers` give, on the same inputs, what it leads to."""
+    """A mistake known by name: `answers` give, from the same inputs, what it leads to."""
 
     name: str
     says: str  # one sentence that points to the idea
@@ -59,69 +59,74 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Case:
-    """The arguments of one call, by name, and the arrays that a right answer returns."""
+    """The arguments of one call, by name and in order, and the arrays of a right answer."""
 
     inputs: dict[str, object]
     expected: tuple[np.ndarray, ...]
 
 
-def judge(exercise, function, cases, outputs, mistakes=()):
+@dataclass(frozen=True)
+class Exercise:
+    """A function that the learner writes.
+
+    `outputs` has each returned array's name and its shape in letters; of the `cases`, the first
+    that fails decides; a wrong answer is compared with the `mistakes` in order.
+    """
+
+    name: str
+    outputs: dict[str, str]
+    cases: tuple[Case, ...]
+    mistakes: tuple[Mistake, ...] = ()
+
+
+def judge(exercise, function):
     """Judge a learner's function.
 
     Parameters
     ----------
-    exercise : str
-        The exercise's name, which starts the text.
+    exercise : Exercise
     function : callable or Ellipsis
-        The learner's function.
-    cases : list of Case
-        Judged in order; the first that fails decides.
-    outputs : dict of str to str
-        Each returned array's name and its shape in letters, such as ``{"scores": "[B, T, T]"}``.
-    mistakes : sequence of Mistake
-        Compared in order with a wrong answer.
 
     Returns
     -------
     Result
     """
+    name = exercise.name
     if function is Ellipsis:
-        return Result(exercise, NOT_ATTEMPTED)
+        return Result(name, NOT_ATTEMPTED)
     if not callable(function):
-        says = f"Give the function itself, without calling it: check.{exercise}(my_function)."
-        return Result(exercise, WRONG, says)
+        says = f"Give the function itself, without calling it: check.{name}(my_function)."
+        return Result(name, WRONG, says)
     printed = ""
-    for case in cases:
+    for case in exercise.cases:
         if not _accepts(function, case.inputs):
             says = f"The checker calls it with {_list_words(list(case.inputs))}, in this order."
-            return Result(exercise, WRONG, says)
-        made = call(function, case.inputs, len(outputs))
+            return Result(name, WRONG, says)
+        made = call(function, case.inputs, len(exercise.outputs))
         printed = printed or made.printed
         if _is_unfilled(function, made):
             says = "" if _does_nothing(function) else "There is still something to fill in."
-            return Result(exercise, NOT_ATTEMPTED, says, printed=printed)
-        trouble = _trouble(made, case)
-        if trouble:
-            return Result(exercise, WRONG, trouble, printed=made.printed)
-        wrong = _wrong(made, case, outputs, mistakes)
+            return Result(name, NOT_ATTEMPTED, says, printed=printed)
+        wrong = _known_mistake(exercise, case, made) or _trouble(case, made)
+        wrong = wrong or _difference(exercise, case, made)
         if wrong:
-            name, says = wrong
-            return Result(exercise, WRONG, says, name, made.printed)
-    return Result(exercise, RIGHT, printed=printed)
+            mistake, says = wrong
+            return Result(name, WRONG, says, mistake, made.printed)
+    return Result(name, RIGHT, printed=printed)
 
 
-def judge_value(exercise, answer, expected, mistakes=(), tolerance=TOLERANCE):
+def judge_value(name, answer, expected, mistakes=(), tolerance=TOLERANCE):
     """Judge a value that the learner worked out: a number, or an array of them.
 
     Parameters
     ----------
-    exercise : str
+    name : str
         The exercise's name, which starts the text.
     answer : object
         What the learner gave; `...` stands for "not attempted yet".
     expected : float or array_like
     mistakes : sequence of Mistake
-        Each answer is called without arguments.
+        Their answers are called without arguments.
     tolerance : float
         Absolute and relative.
 
@@ -129,28 +134,26 @@ def judge_value(exercise, answer, expected, mistakes=(), tolerance=TOLERANCE):
     -------
     Result
     """
-    if _holds_ellipsis(answer):
-        return Result(exercise, NOT_ATTEMPTED)
     expected = np.asarray(expected, dtype=float)
-    kind = "one number" if expected.ndim == 0 else f"numbers of shape {list(expected.shape)}"
+    kind = f"numbers of shape {list(expected.shape)}" if expected.ndim else "one number"
     try:
         found = as_array(answer)
+    except Unfilled:
+        return Result(name, NOT_ATTEMPTED)
     except Exception:
-        found = None
-    if found is None or found.dtype == bool:
-        return Result(exercise, WRONG, f"Give {kind}.")
+        return Result(name, WRONG, f"Give {kind}.")
     if expected.ndim == 0 and found.size == 1:
         found = found.reshape(())
-    if found.shape != expected.shape:
-        return Result(exercise, WRONG, f"Give {kind}; this has shape {list(found.shape)}.")
+    if found.shape != expected.shape or found.dtype == bool:
+        return Result(name, WRONG, f"Give {kind}.")
     if _close(found, expected, tolerance).all():
-        return Result(exercise, RIGHT)
+        return Result(name, RIGHT)
     for mistake in mistakes:
         for wrong in mistake.answers:
             if _close(found, np.asarray(wrong(), dtype=float), tolerance).all():
-                return Result(exercise, WRONG, mistake.says, mistake.name)
-    says = "" if expected.ndim == 0 else _first_difference("", found, expected, tolerance)
-    return Result(exercise, WRONG, says)
+                return Result(name, WRONG, mistake.says, mistake.name)
+    says = _first_difference("entry ", found, expected, tolerance) if expected.ndim else ""
+    return Result(name, WRONG, says)
 
 
 def _accepts(function, inputs):
@@ -158,43 +161,52 @@ def _accepts(function, inputs):
         inspect.signature(function).bind(*inputs.values())
     except TypeError:
         return False
-    except ValueError:  # some builtins have no signature: the call will tell
+    except Exception:  # some builtins have no signature: the call will tell
         return True
     return True
 
 
 def _is_unfilled(function, made):
-    """Whether a `...` of the stub still stands, or NotImplementedError, or nothing at all."""
-    if isinstance(made.error, NotImplementedError):
-        return True
-    if isinstance(made.error, TypeError | AttributeError) and "ellipsis" in str(made.error):
-        return True
-    return _holds_ellipsis(made.answer) or (made.answer is None and _does_nothing(function))
-
-
-def _holds_ellipsis(answer):
-    return answer is Ellipsis or (
-        isinstance(answer, list | tuple) and any(_holds_ellipsis(entry) for entry in answer)
-    )
+    if _does_nothing(function):
+        return made.answer is None
+    in_the_way = isinstance(made.error, TypeError | AttributeError) and "llipsis" in str(made.error)
+    return in_the_way or isinstance(made.error, Unfilled | NotImplementedError)
 
 
 def _does_nothing(function):
+    """Whether its body is only `...`, `pass`, a docstring or `return None`."""
     code = getattr(function, "__code__", None)
     idle = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
     return code is not None and {step.opname for step in dis.get_instructions(code)} <= idle
 
 
-def _trouble(made, case):
-    """A sentence on a call that gave no arrays of numbers, or None."""
+def _known_mistake(exercise, case, made):
+    # A Tensor raises where an array would go on with NaN: the same mistake.
+    raised_nan = isinstance(made.error, ValueError) and "NaN" in str(made.error)
+    if not (made.outputs or raised_nan) or made.changed or _same(made.outputs, case.expected):
+        return None
+    with np.errstate(all="ignore"):
+        for mistake in exercise.mistakes:
+            for answer in mistake.answers:
+                wrong = answer(*case.inputs.values())
+                wrong = wrong if isinstance(wrong, tuple) else (wrong,)
+                made_nan = raised_nan and any(np.isnan(array).any() for array in wrong)
+                if made_nan or _same(made.outputs, wrong):
+                    return mistake.name, mistake.says
+    return None
+
+
+def _trouble(case, made):
+    """Why a call gave no arrays of numbers."""
     if not made.in_time:
         says = f"It took longer than {TIME_LIMIT:.0f} seconds: is there a loop that never ends?"
-        unstopped = " It could not be stopped: restart the kernel."
-        return says if made.stopped else says + unstopped
+        return None, says if made.stopped else f"{says} Restart the kernel to stop it."
     if isinstance(made.error, NotNumbers):
-        hint = ": is there a return?" if made.answer is None else ", not an array of numbers."
-        return f"It returned {made.error}{hint}"
+        return None, f"It returned {made.error}"
     if made.error is not None:
-        return f"{error_in_words(made.error)}. {_inputs_in_words(case.inputs)}"
+        return None, f"{error_in_words(made.error)}. {_inputs_in_words(case.inputs)}"
+    if made.changed:
+        return "in place", f"It changes its input {made.changed} in place: work on a copy."
     return None
 
 
@@ -210,31 +222,18 @@ def _list_words(words):
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
-def _wrong(made, case, outputs, mistakes):
-    """The name and the sentence of what is wrong with the outputs, or None if they are right."""
-    if made.changed:
-        return "in place", f"It changes its input {made.changed} in place: work on a copy."
-    if _same(made.outputs, case.expected):
-        return None
-    with np.errstate(all="ignore"):
-        for mistake in mistakes:
-            for answer in mistake.answers:
-                wrong = answer(*case.inputs.values())
-                wrong = wrong if isinstance(wrong, tuple) else (wrong,)
-                if _same(made.outputs, wrong):
-                    return mistake.name, mistake.says
-    return None, _difference(made.outputs, case, outputs)
-
-
-def _difference(found, case, outputs):
-    for (name, letters), one, expected in zip(outputs.items(), found, case.expected, strict=True):
-        if one.shape != expected.shape:
-            return (
-                f"{name} has shape {list(one.shape)}; expected {list(expected.shape)}, "
-                f"which is {letters}."
+def _difference(exercise, case, made):
+    """The first entry that differs, or the first shape; None if the answer is right."""
+    parts = zip(exercise.outputs.items(), made.outputs, case.expected, strict=True)
+    for (name, letters), found, expected in parts:
+        if found.shape != expected.shape:
+            return None, (
+                f"{name} has shape {list(found.shape)}; "
+                f"expected {list(expected.shape)}, which is {letters}."
             )
-        if not _same((one,), (expected,)):
-            return _first_difference(name, one, expected, _tolerance(one))
+        if not _same((found,), (expected,)):
+            return None, _first_difference(name, found, expected, _tolerance(found))
+    return None
 
 
 def _first_difference(name, found, expected, tolerance):

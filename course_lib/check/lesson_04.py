@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.check.judge import Case, Mistake, judge, judge_value
+from course_lib.check.judge import Case, Exercise, Mistake, judge, judge_value
 
 
 def scores(function):
@@ -18,7 +18,7 @@ def scores(function):
     -------
     Result
     """
-    return judge("scores", function, _cases(), {"scores": "[B, T, T]"}, SCORES_MISTAKES)
+    return judge(SCORES, function)
 
 
 def sigma_at_100(answer):
@@ -43,7 +43,7 @@ def _cases():
         q = rng.normal(size=shape).astype(dtype)
         k = rng.normal(size=shape).astype(dtype)
         cases.append(Case({"q": q, "k": k}, (_dots(q, k) / np.sqrt(shape[-1]),)))
-    return cases
+    return tuple(cases)
 
 
 def _dots(q, k):
@@ -60,7 +60,7 @@ def _scaled_or_not(products):
     return (products, lambda q, k: products(q, k) / np.sqrt(q.shape[-1]))
 
 
-SCORES_MISTAKES = (
+_MISTAKES = (
     Mistake(
         "M04",
         "These are the bare dot products: what happens to their spread as d_k grows?",
@@ -107,6 +107,8 @@ SCORES_MISTAKES = (
         _scaled_or_not(lambda q, k: _dots(k, q)),
     ),
 )
+
+SCORES = Exercise("scores", {"scores": "[B, T, T]"}, _cases(), _MISTAKES)
 
 SIGMA_MISTAKES = (
     Mistake(
