@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 # ------------------------------------------------------------------------------------ themes
 
@@ -165,9 +166,9 @@ def literal(label, longest=14):
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def new_figure(width, height, theme):
-    """Return an empty figure, `width` × `height` inches at 100 dpi, that lays itself out."""
-    figure = Figure(figsize=(width, height), dpi=100, facecolor=theme.paper, layout="constrained")
+def new_figure(width, height, theme, layout="constrained"):
+    """Return an empty figure, `width` × `height` inches at 100 dpi."""
+    figure = Figure(figsize=(width, height), dpi=100, facecolor=theme.paper, layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
@@ -186,12 +187,13 @@ def style(axes, theme, grid=None):
         axes.grid(axis=grid, color=theme.grid, linewidth=1)
 
 
-def headline(figure, title, theme):
-    """Write the finding above everything, left-aligned and wrapped to the figure's width."""
-    lines = textwrap.fill(title, int(figure.get_size_inches()[0] * 11))
-    figure.suptitle(
-        lines, x=0.01, ha="left", color=theme.ink, fontsize=12, fontweight="bold", parse_math=False
-    )
+def headline(figure, title, theme, width=None):
+    """Write the finding above everything, left-aligned and wrapped; return its height in inches."""
+    width = width or figure.get_size_inches()[0]
+    lines = textwrap.wrap(title, int(width * 9.5))
+    look = {"color": theme.ink, "fontsize": 12, "fontweight": "bold", "parse_math": False}
+    figure.suptitle("\n".join(lines), x=0.1 / width, ha="left", **look)
+    return 0.21 * len(lines) + 0.15
 
 
 def values(array, what, ranks, entries):
@@ -212,14 +214,38 @@ def values(array, what, ranks, entries):
     return array.astype(np.float64)
 
 
-def labels_for(labels, count, what):
+def _finite(array, what, ranks, entries):
+    """Return `array` as float64 if all of it can be drawn on an axis."""
+    array = values(array, what, ranks, entries)
+    if np.isinf(array).any():
+        raise ValueError(f"{what}: infinity at {np.argwhere(np.isinf(array))[0].tolist()}")
+    return array
+
+
+def _weights(array, ranks, entries):
+    """Return `array` as float64 if all of it lies between 0 and 1."""
+    array = values(array, "weights", ranks, entries)
+    if array.min() < -1e-6 or array.max() > 1 + 1e-6:
+        raise ValueError(
+            f"weights: values run from {array.min():.3g} to {array.max():.3g}, but a weight "
+            "lies between 0 and 1; are these scores, before softmax?"
+        )
+    return array
+
+
+def number(value):
+    """Return a value with two decimals and a true minus sign."""
+    return f"{value:.2f}".replace("-", "−")
+
+
+def labels_for(labels, count, what, longest=14):
     """Return `count` labels ready to draw; without any, the positions 0, 1, 2, …"""
     if labels is None:
         return [str(n) for n in range(count)]
     labels = list(labels)
     if len(labels) != count:
         raise ValueError(f"{what}: {len(labels)} labels for {count} positions; one each is needed")
-    return [literal(label) for label in labels]
+    return [literal(label, longest) for label in labels]
 
 
 # ------------------------------------------------------------------------------------ heatmaps
@@ -274,12 +300,7 @@ def weights_heatmap(weights, keep=None, queries=None, keys=None, names=None, tit
     TypeError
         If `keep` is not boolean.
     """
-    weights = values(weights, "weights", (2, 3), "[T, T_total] or [N, T, T_total]")
-    if weights.min() < -1e-6 or weights.max() > 1 + 1e-6:
-        raise ValueError(
-            f"weights: values run from {weights.min():.3g} to {weights.max():.3g}, but a weight "
-            "lies between 0 and 1; are these scores, before softmax?"
-        )
+    weights = _weights(weights, (2, 3), "[T, T_total] or [N, T, T_total]")
     forbidden = np.zeros(weights.shape, bool)
     if keep is not None:
         keep = np.asarray(keep)
@@ -294,7 +315,7 @@ def weights_heatmap(weights, keep=None, queries=None, keys=None, names=None, tit
 
 
 def _heatmaps(panels, forbidden, look, queries, keys, names, title, theme):
-    """Draw [N, T, T_total] as N panels in rows of up to four, with one color bar."""
+    """Draw [N, T, T_total] as N panels in rows of up to four, beside one color bar."""
     colormap, norm, unit, forbidden_means = look
     panels, forbidden = (a.reshape(-1, *a.shape[-2:]) for a in (panels, forbidden))
     count, t, t_total = panels.shape
@@ -302,70 +323,238 @@ def _heatmaps(panels, forbidden, look, queries, keys, names, title, theme):
         keys = queries
     queries = labels_for(queries, t, "queries")
     keys = labels_for(keys, t_total, "keys")
-    names = labels_for(names, count, "names") if names is not None else None
+    names = [""] * count if names is None else labels_for(names, count, "names", longest=40)
     columns = min(count, 4)
-    rows = -(-count // columns)
-    side = min({1: 3.6, 2: 3.0, 3: 2.3, 4: 1.75}[columns] / max(t, t_total), 0.75)  # of a cell
-    room = 0.075 * max(len(q) for q in queries) + 0.55
-    figure = new_figure(
-        min(columns * (side * t_total + 0.2) + room + 0.9, 9.5),
-        rows * (side * t + 0.3) + 0.075 * max(len(k) for k in keys) + 0.9 + 0.3 * forbidden.any(),
-        theme,
-    )
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes in grid[count:]:
-        axes.remove()
-    for n, axes in enumerate(grid[:count]):
-        mesh = _panel(axes, panels[n], forbidden[n], colormap, norm, side, theme)
-        _tokens(axes, queries, keys, side, first=n % columns == 0, top=n < columns)
-        if names:
-            axes.set_title(names[n], fontsize=10, color=theme.ink, parse_math=False)
-    bar = figure.colorbar(mesh, ax=grid[:count].tolist(), fraction=0.05, aspect=18, pad=0.02)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(colors=theme.muted, labelsize=9, length=0)
-    bar.set_label(unit, color=theme.muted, fontsize=10)
+    cell = min((3.6, 3.1, 2.3, 1.75)[columns - 1] / max(t, t_total), 0.75)  # inches
+    figure = new_figure(5, 5, theme, layout=None)
+    grid = [figure.add_axes((0, 0, 1, 1), label=f"panel {n}") for n in range(count)]
+    for n, axes in enumerate(grid):
+        mesh = _cells(axes, panels[n], forbidden[n], colormap, norm, cell, theme)
+        _tokens(axes, queries, keys, cell, theme, left=n % columns == 0, top=n < columns)
+        axes.set_title(names[n], fontsize=10, color=theme.ink, parse_math=False)
+    below = 0.4 if forbidden.any() else 0.15
+    _place(figure, grid, columns, cell * t_total, cell * t, below, title, theme)
+    _color_bar(figure, grid[columns - 1], mesh, unit, theme)
     if forbidden.any():
-        patch = Patch(
-            facecolor=theme.forbidden, edgecolor=theme.hatch, hatch="////", label=forbidden_means
-        )
+        look = {"facecolor": theme.forbidden, "edgecolor": theme.hatch, "hatch": "////"}
         figure.legend(
-            handles=[patch], loc="outside lower left", frameon=False, labelcolor=theme.ink
+            handles=[Patch(label=forbidden_means, linewidth=0, **look)],
+            **{"loc": "lower left", "bbox_to_anchor": (grid[0].get_position().x0, 0)},
+            **{"frameon": False, "labelcolor": theme.ink, "fontsize": 10, "borderaxespad": 0.3},
         )
-    headline(figure, title, theme)
     return figure
 
 
-def _panel(axes, matrix, forbidden, colormap, norm, side, theme):
+def _cells(axes, matrix, forbidden, colormap, norm, cell, theme):
     """Draw one matrix: colored cells, hatched forbidden ones, values where they fit."""
     t, t_total = matrix.shape
     x, y = np.arange(t_total + 1) - 0.5, np.arange(t + 1) - 0.5
-    line = {"edgecolors": theme.paper, "linewidth": 1.5 if side > 0.2 else 0}
-    cells = np.ma.masked_array(matrix, forbidden)
-    mesh = axes.pcolormesh(x, y, cells, cmap=colormap, norm=norm, **line)
+    allowed = np.ma.masked_array(matrix, forbidden)
+    gaps = {"edgecolors": theme.paper, "linewidth": 1.5} if cell > 0.15 else {}
+    mesh = axes.pcolormesh(x, y, allowed, cmap=colormap, norm=norm, **gaps)
     if forbidden.any():
         hidden = np.ma.masked_array(np.zeros((t, t_total)), ~forbidden)
         gray = ListedColormap([theme.forbidden])
         axes.pcolor(x, y, hidden, cmap=gray, hatch="////", edgecolors=theme.hatch, linewidth=0)
-    if side >= 0.42:
+    if cell >= 0.42:
         for i, j in np.argwhere(~forbidden):
-            value = f"{matrix[i, j]:.2f}".replace("-", "−")
             color = text_color(colormap(norm(matrix[i, j])))
-            axes.text(j, i, value, ha="center", va="center", color=color, fontsize=10)
-    axes.set(aspect="equal", xlim=(-0.5, t_total - 0.5), ylim=(t - 0.5, -0.5))
+            axes.text(j, i, number(matrix[i, j]), ha="center", va="center", color=color, fontsize=9)
+    axes.set(xlim=(-0.5, t_total - 0.5), ylim=(t - 0.5, -0.5))
     style(axes, theme)
     axes.spines["bottom"].set_visible(False)
     return mesh
 
 
-def _tokens(axes, queries, keys, side, first, top):
+def _tokens(axes, queries, keys, cell, theme, left, top):
     """Label rows and columns at their own positions, thinned where they would overlap."""
-    step = max(1, int(np.ceil(0.16 / side)))
-    upright = max(len(key) for key in keys) * 0.08 > side
+    step = next(n for n in (1, 2, 5, 10, 20, 50, 100, len(keys)) if n * cell >= 0.17)
+    upright = 90 if max(map(len, keys)) * 0.085 > cell * step else 0
     axes.xaxis.tick_top()
-    axes.set_xticks(
-        range(0, len(keys), step), keys[::step], parse_math=False, rotation=90 if upright else 0
-    )
-    axes.set_yticks(range(0, len(queries), step), queries[::step], parse_math=False)
-    axes.tick_params(labelleft=first, labeltop=top)
     axes.xaxis.set_label_position("top")
-    axes.set(xlabel="key j" if top else "", ylabel="query i" if first else "")
+    axes.set_xticks(range(0, len(keys), step), keys[::step], parse_math=False, rotation=upright)
+    axes.set_yticks(range(0, len(queries), step), queries[::step], parse_math=False)
+    axes.tick_params(labelleft=left, labeltop=top, labelcolor=theme.ink)
+    axes.set(xlabel="key j" if top else "", ylabel="query i" if left else "")
+
+
+def _place(figure, grid, columns, width, height, below, title, theme):
+    """Measure the labels, then give the figure its size and every panel its place, in inches."""
+    renderer = figure.canvas.get_renderer()
+    left = grid[0].yaxis.get_tightbbox(renderer).width / figure.dpi + 0.15
+    top = grid[0].xaxis.get_tightbbox(renderer).height / figure.dpi
+    name = 0.3 if grid[0].get_title() else 0.05
+    rows = -(-len(grid) // columns)
+    total_width = max(left + columns * (width + 0.2) + 0.7, 5)
+    highest = below + rows * height + (rows - 1) * (name + 0.1)
+    total_height = highest + top + name + headline(figure, title, theme, total_width)
+    figure.set_size_inches(total_width, total_height)
+    for n, axes in enumerate(grid):
+        row, column = divmod(n, columns)
+        x = left + column * (width + 0.2)
+        y = highest - height - row * (height + name + 0.1)
+        box = [x / total_width, y / total_height, width / total_width, height / total_height]
+        axes.set_position(box)
+
+
+def _color_bar(figure, beside, mesh, unit, theme):
+    """Draw the scale to the right of the top right panel, as high as that panel."""
+    box = beside.get_position()
+    inch = 1 / figure.get_size_inches()[0]
+    axes = figure.add_axes((box.x1 + 0.2 * inch, box.y0, 0.13 * inch, box.height), label="scale")
+    bar = figure.colorbar(mesh, cax=axes)
+    bar.outline.set_visible(False)
+    bar.locator = MaxNLocator(5, steps=[1, 2, 5, 10])
+    axes.tick_params(colors=theme.muted, labelsize=9, length=0)
+    axes.set_title(unit, fontsize=10, color=theme.muted, loc="left", pad=9)
+
+
+# ------------------------------------------------------------------------------------ charts
+
+
+def weight_bars(weights, keys=None, names=None, title="", theme=LIGHT):
+    """Draw rows of weights as bars, one row above the other, each on the scale 0 to 1.
+
+    Parameters
+    ----------
+    weights : array or Tensor, [T] or [N, T]
+        N rows of weights over the same T keys.
+    keys : list of str, optional
+        The tokens under the bars.
+    names : list of str, optional
+        One name per row.
+    title : str
+        What the picture shows, as a sentence.
+
+    Raises
+    ------
+    ValueError
+        For a weight outside 0 to 1, NaN, a wrong rank, or labels that do not match the shape.
+    """
+    weights = _weights(weights, (1, 2), "[T] or [N, T]")
+    weights = weights.reshape(-1, weights.shape[-1])
+    count, t = weights.shape
+    keys = labels_for(keys, t, "keys")
+    names = [""] * count if names is None else labels_for(names, count, "names", longest=60)
+    figure = new_figure(min(2.5 + 0.5 * t, 9), 1.3 + 1.2 * count, theme)
+    rows = figure.subplots(count, 1, sharex=True, squeeze=False).ravel()
+    for n, axes in enumerate(rows):
+        color = theme.accents[n % len(theme.accents)]
+        style(axes, theme, grid="y")
+        axes.bar(range(t), weights[n], width=0.7, color=color)
+        axes.set(ylim=(0, 1.2), yticks=(0, 0.5, 1), ylabel="weight")
+        axes.set_title(names[n], loc="left", fontsize=10, color=color, parse_math=False)
+        for j, weight in enumerate(weights[n] if t <= 16 else ()):
+            axes.text(j, weight + 0.04, number(weight), ha="center", color=theme.ink, fontsize=9)
+    step = next(n for n in (1, 2, 5, 10, 20, 50, 100, t) if t / n <= 32)
+    rows[-1].set_xticks(range(0, t, step), keys[::step], parse_math=False)
+    rows[-1].tick_params(axis="x", labelcolor=theme.ink)
+    rows[-1].set_xlabel("key j")
+    headline(figure, title, theme)
+    return figure
+
+
+def line_chart(x, lines, theory=None, xlabel="", ylabel="", log_x=False, title="", theme=LIGHT):
+    """Draw up to three measured lines, each named at its end, and theory as dashes.
+
+    Parameters
+    ----------
+    x : array, [n]
+    lines : dict of str to array, [n]
+        What was measured; up to 20 points are marked one by one.
+    theory : dict of str to array, [n], optional
+        What was predicted.
+    xlabel, ylabel : str
+        The axes' names, with units.
+    log_x : bool
+        Powers of two at equal distances; `x` must then be positive.
+    title : str
+        What the picture shows, as a sentence.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinities, lengths that differ from that of `x`, or more than three lines.
+    """
+    x = _finite(x, "x", (1,), "[n]")
+    if log_x and x.min() <= 0:
+        raise ValueError(f"x: a logarithmic axis needs values above 0, but the least is {x.min()}")
+    if len(lines) > len(theme.accents):
+        raise ValueError(f"lines: {len(lines)} of them; more than three are hard to tell apart")
+    figure = new_figure(7.5, 3.8, theme)
+    axes = figure.add_subplot(label="lines")
+    style(axes, theme, grid="y")
+    if log_x:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:g}")
+    marks = {"marker": "o", "markersize": 5} if len(x) <= 20 else {}
+    dashes = {"linestyle": (0, (4, 3)), "linewidth": 1.5, "zorder": 3}
+    drawn = [(n, y, c, marks) for (n, y), c in zip(lines.items(), theme.accents, strict=False)]
+    drawn += [(name, y, theme.ink, dashes) for name, y in (theory or {}).items()]
+    for name, y, color, look in drawn:
+        y = _finite(y, name, (1,), "[n]")
+        if len(y) != len(x):
+            raise ValueError(f"{name}: {len(y)} values for {len(x)} values of x")
+        axes.plot(x, y, color=color, **look)
+    axes.set_xlabel(xlabel, parse_math=False)
+    axes.set_ylabel(ylabel, parse_math=False)
+    _name_lines(axes, [(name, y, color) for name, y, color, _ in drawn])
+    headline(figure, title, theme)
+    return figure
+
+
+def _name_lines(axes, drawn):
+    """Write each line's name at its right end, pushed up where two names would touch."""
+    low, high = axes.get_ylim()
+    apart = (high - low) * 0.07
+    last = -np.inf
+    for name, y, color in sorted(drawn, key=lambda line: line[1][-1]):
+        last = max(float(y[-1]), last + apart)
+        axes.annotate(
+            **{"text": literal(name, 40), "xy": (1.01, last), "color": color, "fontsize": 10},
+            **{"xycoords": ("axes fraction", "data"), "va": "center", "parse_math": False},
+        )
+
+
+def histograms(samples, sigmas, xlabel="score", title="", theme=LIGHT):
+    """Draw histograms against the normal density with mean 0, on one horizontal axis.
+
+    Parameters
+    ----------
+    samples : dict of str to array of any shape
+        One histogram for each name; all entries of an array count.
+    sigmas : list of float
+        The standard deviation that theory predicts for each.
+    xlabel : str
+        What the samples are.
+    title : str
+        What the picture shows, as a sentence.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinities, no samples, or a σ that is not positive.
+    """
+    if len(samples) != len(sigmas):
+        raise ValueError(f"sigmas: {len(sigmas)} of them for {len(samples)} sets of samples")
+    if min(sigmas) <= 0:
+        raise ValueError(f"sigmas: a standard deviation is above 0, but one is {min(sigmas)}")
+    figure = new_figure(7.5, 1.3 + 1.5 * len(samples), theme)
+    rows = figure.subplots(len(samples), 1, sharex=True, squeeze=False).ravel()
+    reach = 4 * max(sigmas)
+    x = np.linspace(-reach, reach, 801)
+    for n, (name, sample) in enumerate(samples.items()):
+        sample = _finite(np.ravel(sample), name, (1,), "[n]")
+        sigma, axes, color = sigmas[n], rows[n], theme.accents[n % len(theme.accents)]
+        style(axes, theme)
+        bins = np.arange(-4 * sigma, 4.1 * sigma, sigma / 4)
+        height = np.histogram(sample, bins)[0] / len(sample) / (sigma / 4)
+        axes.stairs(height, bins, fill=True, color=color, alpha=0.6)
+        bell = np.exp(-((x / sigma) ** 2) / 2) / (sigma * np.sqrt(2 * np.pi))
+        axes.plot(x, bell, color=theme.ink, linestyle=(0, (4, 3)), linewidth=1.5)
+        measured = f"{name}: σ = {sample.std():.2f}, theory {sigma:.2f}"
+        axes.set_title(measured, loc="left", fontsize=10, color=color, parse_math=False)
+        axes.set(ylim=(0, 1.15 * bell.max()), yticks=(), xlim=(-reach, reach))
+    rows[-1].set_xlabel(xlabel, parse_math=False)
+    headline(figure, title, theme)
+    return figure
