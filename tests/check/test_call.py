@@ -1,0 +1,187 @@
+"""A learner's function can neither hang, nor crash, nor change anything but its own copies."""
+
+import _thread
+import random
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from course_lib import check
+from course_lib.check import call as calling
+from course_lib.check.call import PRINT_LIMIT, call, error_in_words
+from course_lib.tensor import Tensor
+
+INPUTS = {"x": np.arange(6.0).reshape(2, 3)}
+
+
+@pytest.fixture
+def short_limit(monkeypatch):
+    monkeypatch.setattr(calling, "TIME_LIMIT", 0.2)
+
+
+def learners_at_work():
+    return [thread for thread in threading.enumerate() if "work" in thread.name]
+
+
+def test_an_endless_loop_is_stopped(short_limit):
+    def endless(x):
+        while True:
+            pass
+
+    made = call(endless, INPUTS, 1)
+    assert not made.in_time and made.stopped
+    assert not learners_at_work()
+
+
+def test_an_endless_loop_that_catches_exceptions_is_stopped(short_limit):
+    def endless(x):
+        while True:
+            try:
+                time.sleep(0.01)
+            except Exception:
+                pass
+
+    made = call(endless, INPUTS, 1)
+    assert not made.in_time and made.stopped
+
+
+def test_what_cannot_be_stopped_is_left_behind(short_limit):
+    release = threading.Event()
+
+    def stuck(q, k):
+        while not release.is_set():
+            try:
+                time.sleep(0.01)
+            except:  # noqa: E722 (a learner may write this)
+                pass
+
+    result = check.scores(stuck)
+    release.set()
+    assert "a loop that never ends?" in result.message
+    assert "Restart the kernel" in result.message
+
+
+def test_interrupting_the_kernel_ends_the_call():
+    def endless(x):
+        threading.Timer(0.2, _thread.interrupt_main).start()
+        while True:
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        call(endless, INPUTS, 1)
+    assert not learners_at_work()
+
+
+def test_prints_are_kept_but_not_without_end(capsys):
+    def chatty(x):
+        for _ in range(100_000):
+            print("shape", x.shape)
+        print("an error", file=sys.stderr)
+        return x * 2
+
+    made = call(chatty, INPUTS, 1)
+    assert made.printed.startswith("shape (2, 3)\n") and len(made.printed) == PRINT_LIMIT
+    assert capsys.readouterr() == ("", "")
+
+
+def test_prints_are_shown_below_the_verdict():
+    def chatty(q, k):
+        print("hello")
+        return q
+
+    lines = repr(check.scores(chatty)).splitlines()
+    assert lines[2:] == ["Your function printed:", "    hello"]
+
+
+def test_warnings_do_not_reach_the_notebook():
+    def warns(x):
+        warnings.warn("careful", stacklevel=1)
+        return np.log(x - 10) / 0.0
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(call(warns, INPUTS, 1).outputs[0]).all()
+
+
+def test_random_states_and_error_settings_stay_as_they_were():
+    def careless(x):
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        np.seterr(all="raise")
+        return x
+
+    before = np.random.get_state()[1].copy(), random.getstate(), np.geterr()  # noqa: NPY002
+    call(careless, INPUTS, 1)
+    assert np.array_equal(np.random.get_state()[1], before[0])  # noqa: NPY002
+    assert (random.getstate(), np.geterr()) == before[1:]
+
+
+def test_a_change_in_place_is_noticed_and_does_not_spoil_the_inputs():
+    def halves(q, k):
+        q /= np.sqrt(q.shape[-1])
+        return q @ np.swapaxes(k, 1, 2)
+
+    for _ in range(2):
+        result = check.scores(halves)
+        assert (result.status, result.mistake) == ("wrong", "in place")
+        assert "its input q in place" in result.message
+
+
+def test_a_change_of_shape_in_place_is_noticed():
+    def reshapes(x):
+        x.resize(6, refcheck=False)
+        return x
+
+    assert call(reshapes, INPUTS, 1).changed == "x"
+
+
+def test_arrays_come_first_then_tensors():
+    seen = []
+
+    def notes(x):
+        seen.append(type(x))
+        return x.permute(1, 0)
+
+    assert call(notes, INPUTS, 1).outputs[0].shape == (3, 2)
+    assert seen == [np.ndarray, Tensor]
+
+
+def test_an_error_is_shown_with_the_learners_line_and_the_shapes():
+    def wrong_product(q, k):
+        return q @ k
+
+    message = check.scores(wrong_product).message
+    assert "(`return q @ k`)" in message and "on line " in message
+    assert "5 columns on the left meet 7 rows on the right" in message
+    assert "q [2, 7, 5] and k [2, 7, 5]" in message
+
+
+def test_of_two_errors_the_one_that_came_further_is_shown():
+    def slips(q, k):
+        kt = k.permute(0, 2, 1)
+        return q @ kt @ kt
+
+    assert "(`return q @ kt @ kt`)" in check.scores(slips).message
+
+    def misspells(q, k):
+        return q.dott(k)
+
+    assert "numpy.ndarray" in check.scores(misspells).message
+
+
+def test_an_error_message_holds_no_address():
+    assert error_in_words(ValueError("<A object at 0x7f12ab>")) == "ValueError: <A object>"
+
+
+def test_the_result_in_html_is_escaped():
+    def scripted(q, k):
+        print("<script>alert(1)</script>")
+        raise ValueError("<b>bold</b>")
+
+    page = check.scores(scripted)._repr_html_()
+    assert "<script>" not in page and "<b>" not in page
+    assert "&lt;script&gt;" in page
