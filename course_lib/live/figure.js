@@ -8,17 +8,16 @@ function render({ model, el }) {
   const { canvas, says } = elements(model, el);
   showPixels(model, canvas, closing.signal);
   showSentence(model, says);
-  reportScreen(model, el, closing.signal);
+  reportScreen(model, canvas, closing.signal);
   reportInput(model, canvas);
   whenAttached(el, closing.signal, () => guardControls(el.closest(".live-explorer") ?? el, closing.signal));
   return () => closing.abort();
 }
 
-// A box that keeps its size in the page, whatever resolution and theme the pixels have: below, the
-// still part, above, what moves. Without a size of its own it would make the page jump.
+// The canvas keeps its size in the page, whatever resolution and theme its pixels have.
 function elements(model, el) {
   el.classList.add("live-figure");
-  const canvas = document.createElement("div");
+  const canvas = document.createElement("canvas");
   const [width, height] = model.get("base").css_size;
   canvas.className = "live-canvas";
   canvas.style.width = `${width}px`;
@@ -26,7 +25,6 @@ function elements(model, el) {
   canvas.setAttribute("role", model.get("takes_keys") ? "application" : "img");
   canvas.setAttribute("aria-label", model.get("name"));
   canvas.tabIndex = 0;
-  canvas.append(document.createElement("canvas"), document.createElement("canvas"));
 
   const says = document.createElement("p");
   says.className = "live-says";
@@ -46,60 +44,76 @@ function showSentence(model, says) {
 
 // ------------------------------------------------------------------------------------ pixels
 
-// Only the newest frame is put on the screen: what arrives while one is unpacked replaces its next.
+// Only the newest frame is put on the screen: of those that arrive while one is unpacked, the last.
 function showPixels(model, canvas, signal) {
-  const [below, above] = canvas.children;
-  let base = null;
-  let frame = null;
+  const pen = canvas.getContext("2d");
+  let base, still, image, frame;
   let busy = false;
 
   async function draw() {
     if (busy) return;
     busy = true;
-    while (!signal.aborted && frame !== model.get("frame")) {
-      const wanted = { base: model.get("base"), frame: model.get("frame") };
-      const [width, height] = wanted.base.size;
-      const still = wanted.base === base ? null : await unpack(wanted.base.pixels, width, height);
-      const moving = await unpack(wanted.frame.pixels, wanted.frame.box[2], wanted.frame.box[3]);
-      if (still) {
-        for (const layer of [below, above]) Object.assign(layer, { width, height });
-        below.getContext("2d").putImageData(still, 0, 0);
+    while (!signal.aborted && (frame !== model.get("frame") || base !== model.get("base"))) {
+      frame = model.get("frame");
+      const wanted = model.get("base");
+      const [words, newStill] = await Promise.all([
+        unpack(frame.pixels),
+        wanted === base ? still : unpack(wanted.pixels),
+      ]);
+      if (wanted !== base) {
+        [canvas.width, canvas.height] = wanted.size;
+        image = new ImageData(...wanted.size);
+        base = wanted;
+        still = newStill;
       }
-      const pen = above.getContext("2d");
-      if (frame) pen.clearRect(...frame.box);
-      if (moving) pen.putImageData(moving, wanted.frame.box[0], wanted.frame.box[1]);
-      ({ base, frame } = wanted);
+      putTogether(still, words, new Uint32Array(image.data.buffer));
+      pen.putImageData(image, 0, 0);
       model.set("shown", frame.moves);
       model.save_changes();
     }
     busy = false;
   }
 
-  model.on("change:frame", draw);
+  model.on("change:frame change:base", draw);
   draw();
 }
 
-async function unpack(pixels, width, height) {
-  if (!width) return null;
+// Copy the still part, and over it each run of pixels that differ (see Screen.frame in figure.py).
+function putTogether(still, words, image) {
+  image.set(still);
+  const count = words[0];
+  let at = 1 + count;
+  for (let i = 1; i <= count; i += 2) {
+    const length = words[i + 1] - words[i];
+    image.set(words.subarray(at, at + length), words[i]);
+    at += length;
+  }
+}
+
+async function unpack(pixels) {
   const inflated = new Blob([pixels]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bytes = await new Response(inflated).arrayBuffer();
-  return new ImageData(new Uint8ClampedArray(bytes), width, height);
+  return new Uint32Array(await new Response(inflated).arrayBuffer());
 }
 
 // ------------------------------------------------------------------------------------ screen
 
-function reportScreen(model, el, signal) {
+function reportScreen(model, canvas, signal) {
   const report = () => {
-    model.set("theme", isDark(el) ? "dark" : "light");
-    model.set("pixel_ratio", Math.min(Math.max(window.devicePixelRatio, 1), 3));
+    if (!canvas.clientWidth) return; // hidden
+    model.set("theme", isDark(canvas) ? "dark" : "light");
+    model.set("width", Math.round(canvas.clientWidth * window.devicePixelRatio));
     model.save_changes();
   };
-  const watcher = new MutationObserver(report);
-  watcher.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
-  signal.addEventListener("abort", () => watcher.disconnect());
-  window.addEventListener("resize", report, { signal }); // also when the page is zoomed
+  const theme = new MutationObserver(report);
+  theme.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", report, { signal });
-  whenAttached(el, signal, report);
+  const size = new ResizeObserver(report); // calls at once, when the canvas is on the page
+  size.observe(canvas);
+  window.addEventListener("resize", report, { signal }); // also when the page is zoomed
+  signal.addEventListener("abort", () => {
+    theme.disconnect();
+    size.disconnect();
+  });
 }
 
 // JupyterLab says which kind of theme it has. Elsewhere the nearest painted background tells.
@@ -186,16 +200,22 @@ function guardControls(root, signal) {
   nameControls(root);
 }
 
-// ipywidgets ties a description to an input only; a slider's handle and a group of buttons have none.
+// ipywidgets gives a name to inputs only, and to a slider of options the number of the option as its
+// text.
 function nameControls(root) {
   for (const label of root.querySelectorAll(".widget-label")) {
     const control = label.parentElement;
     const name = label.textContent;
-    for (const handle of control.querySelectorAll(".noUi-handle, .widget-readout")) {
-      handle.setAttribute("aria-label", name);
+    const handle = control.querySelector(".noUi-handle");
+    const readout = control.querySelector(".widget-readout");
+    const button = control.querySelector(".widget-toggle-button");
+    handle?.setAttribute("aria-label", name);
+    if (readout) handle?.setAttribute("aria-valuetext", readout.textContent);
+    if (readout?.isContentEditable) {
+      readout.setAttribute("role", "textbox");
+      readout.setAttribute("aria-label", name);
     }
-    const buttons = control.querySelector(".widget-toggle-buttons .jupyter-button")?.parentElement;
-    buttons?.setAttribute("role", "group");
-    buttons?.setAttribute("aria-label", name);
+    button?.parentElement.setAttribute("role", "group");
+    button?.parentElement.setAttribute("aria-label", name);
   }
 }

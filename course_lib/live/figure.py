@@ -70,50 +70,47 @@ class Screen:
     ----------
     picture : Picture
         A fresh one; its figure is set to the resolution of the screen.
-    pixel_ratio : float
-        Pixels of the screen per CSS pixel: 1 on a plain screen, 2 on a sharp one.
+    width : int, optional
+        How many pixels of the screen the figure is wide; without it, as many as it was made with.
     """
 
-    def __init__(self, picture, pixel_ratio):
+    def __init__(self, picture, width=None):
         self.picture = picture
         figure = picture.figure
-        self.css_size = [float(side) for side in figure.bbox.size]
-        figure.set_dpi(figure.dpi * pixel_ratio)
+        css_size = figure.bbox.size.tolist()
+        if width is not None:
+            figure.set_dpi((width + 0.5) / figure.get_figwidth())  # Agg cuts the half pixel off
         self.canvas = figure.canvas
         self.canvas.draw()
         self.background = self.canvas.copy_from_bbox(figure.bbox)
-        self.pixels = np.array(self.canvas.buffer_rgba())  # [height, width, 4] uint8
+        self.still = self._pixels().copy()
+        height, width = self.still.shape
+        self.base = {
+            "size": [width, height],
+            "css_size": css_size,
+            "pixels": zlib.compress(self.still, 1),
+        }
         moving = figure.findobj(lambda artist: artist.get_animated())
         self.moving = sorted(moving, key=lambda artist: artist.get_zorder())
 
-    def base(self):
-        """Return the still part as a message for the view."""
-        height, width, _ = self.pixels.shape
-        return {
-            "size": [width, height],
-            "css_size": self.css_size,
-            "pixels": zlib.compress(self.pixels, 1),
-        }
+    def _pixels(self):
+        return np.asarray(self.canvas.buffer_rgba()).view(np.uint32)[..., 0]  # [height, width]
 
     def frame(self):
-        """Draw what moves; return the box of pixels that differ, the others in it as zeros."""
+        """Draw what moves; return the pixels that differ from the still part.
+
+        They are one list of 32-bit words, deflated: how many positions follow, the positions (start
+        and end of each run of pixels that differ, counted along the rows), and the pixels.
+        """
         self.canvas.restore_region(self.background)
         renderer = self.canvas.get_renderer()
         for artist in self.moving:
             artist.draw(renderer)
-        now = np.asarray(self.canvas.buffer_rgba())
-        differs = now.view(np.uint32)[..., 0] != self.pixels.view(np.uint32)[..., 0]
-        rows, columns = np.flatnonzero(differs.any(axis=1)), np.flatnonzero(differs.any(axis=0))
-        if not len(rows):
-            return {"box": [0, 0, 0, 0], "pixels": b""}
-        top, bottom = int(rows[0]), int(rows[-1]) + 1
-        left, right = int(columns[0]), int(columns[-1]) + 1
-        inside = np.s_[top:bottom, left:right]
-        pixels = now[inside] * differs[inside][..., None]
-        return {
-            "box": [left, top, right - left, bottom - top],
-            "pixels": zlib.compress(pixels, 1),
-        }
+        now = self._pixels()
+        differs = (now != self.still).ravel()
+        positions = np.flatnonzero(np.diff(differs, prepend=False, append=False))
+        words = np.concatenate([[len(positions)], positions, now.ravel()[differs]])
+        return zlib.compress(words.astype(np.uint32), 1)
 
 
 class LiveFigure(anywidget.AnyWidget):
@@ -133,7 +130,7 @@ class LiveFigure(anywidget.AnyWidget):
 
     # What the view tells the kernel.
     theme = traitlets.Enum(list(THEMES), "light").tag(sync=True)
-    pixel_ratio = traitlets.Float(1.0, min=0.5, max=4.0).tag(sync=True)
+    width = traitlets.Int(None, min=1, max=8000, allow_none=True).tag(sync=True)  # screen pixels
     shown = traitlets.Int(0).tag(sync=True)  # the "moves" of the last frame on the screen
 
     def __repr__(self):
@@ -177,13 +174,13 @@ class Explorer(ipywidgets.VBox):
         self._on_pointer, self._on_key = on_pointer, on_key
         self._lock = threading.RLock()  # JupyterLab answers a slider in a thread beside the cells
         self._in_batch = False
+        self._pressed_on = None
         self._moves = 0
         self.figure = LiveFigure(
             name=name, takes_pointer=on_pointer is not None, takes_keys=on_key is not None
         )
-        self.state = compute(**self.values)
         self._build()
-        self.figure.observe(self._build, ["theme", "pixel_ratio"])
+        self.figure.observe(self._build, ["theme", "width"])
         self.figure.on_msg(self._take_input)
         for control in controls.values():
             control.style.description_width = "initial"  # a long description is not cut off
@@ -203,11 +200,9 @@ class Explorer(ipywidgets.VBox):
     def _build(self, _change=None):
         """Draw everything, for the theme and the resolution of the view."""
         with self._lock, self._stopping():
-            picture = self._draw(self.state, theme=THEMES[self.figure.theme])
-            self._screen = Screen(picture, self.figure.pixel_ratio)
-            with self.figure.hold_sync():
-                self.figure.base = self._screen.base()
-                self._show(self.state)
+            state = self._compute(**self.values)
+            picture = self._draw(state, theme=THEMES[self.figure.theme])
+            self._show(state, Screen(picture, self.figure.width))
 
     def _move(self, _change=None):
         """Draw what moves, for the values of the controls."""
@@ -217,15 +212,16 @@ class Explorer(ipywidgets.VBox):
             state = self._compute(**self.values)
             self._screen.picture.update(state)
             self._moves += 1
-            with self.figure.hold_sync():
-                self._show(state)
+            self._show(state, self._screen)
 
-    def _show(self, state):
+    def _show(self, state, screen):
+        """Send picture and sentence in one message, once both of them are there."""
         says = self._says(state)
-        self.figure.frame = self._screen.frame() | {"moves": self._moves}
-        self.figure.says = says
-        self.figure.failed = False
-        self.state, self.error = state, None
+        frame = {"moves": self._moves, "pixels": screen.frame()}
+        with self.figure.hold_sync():
+            self.figure.base, self.figure.frame = screen.base, frame
+            self.figure.says, self.figure.failed = says, False
+        self.state, self._screen, self.error = state, screen, None
 
     @contextmanager
     def _stopping(self):
@@ -262,16 +258,17 @@ class Explorer(ipywidgets.VBox):
         y = (1 - event["y"]) * figure.bbox.height
         if event["kind"] == "down":
             under = [axes for axes in figure.axes if axes.bbox.contains(x, y)]
-            self._pressed = under[0].get_label() if under else None
+            self._pressed_on = under[0].get_label() if under else None
         for axes in figure.axes:
-            if axes.get_label() == self._pressed:
+            if axes.get_label() == self._pressed_on:
                 x_data, y_data = axes.transData.inverted().transform((x, y))
-                pointer = Pointer(event["kind"], self._pressed)
+                pointer = Pointer(event["kind"], self._pressed_on)
                 self._on_pointer(float(x_data), float(y_data), pointer)
 
     def still(self):
         """Return the picture shown as the bytes of a PNG, in the light theme."""
-        screen = Screen(self._draw(self.state, theme=LIGHT), pixel_ratio=2)
+        width, _ = self._screen.base["css_size"]
+        screen = Screen(self._draw(self.state, theme=LIGHT), round(2 * width))
         screen.frame()
         png = io.BytesIO()
         # Without "Software" the file does not change with matplotlib's version number.
@@ -279,18 +276,24 @@ class Explorer(ipywidgets.VBox):
         return png.getvalue()
 
     def _repr_mimebundle_(self, **_kwargs):
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        return {
-            "application/vnd.jupyter.widget-view+json": view,
+        width, height = self._screen.base["css_size"]
+        bundle = {
+            "application/vnd.jupyter.widget-view+json": {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.model_id,
+            },
             "image/png": base64.b64encode(self.still()).decode("ascii"),
             "text/plain": self.figure.says,
         }
+        return bundle, {"image/png": {"width": round(width), "height": round(height)}}
 
     def _ipython_display_(self):
         # The sentence follows as an output of its own, for pages without a kernel; figure.css hides
         # it where the figure is live, and says it itself.
-        says = self.figure.says
-        display(self._repr_mimebundle_(), raw=True)
+        bundle, metadata = self._repr_mimebundle_()
+        display(bundle, metadata=metadata, raw=True)
+        says = bundle["text/plain"]
         caption = f'<p class="live-caption">{html.escape(says)}</p>'
         display({"text/html": caption, "text/plain": says}, raw=True)
 

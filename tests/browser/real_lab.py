@@ -1,0 +1,147 @@
+"""A real JupyterLab in a real Chromium, for the browser tests and for benchmarks/live.py."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+from playwright.sync_api import sync_playwright
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+QUIET = {"fetchNews": "false", "checkForUpdates": False}
+
+
+@contextmanager
+def jupyterlab(folder, private):
+    """Serve `folder` with a JupyterLab of its own; yield its address, with the token.
+
+    Settings, workspaces and everything else that JupyterLab writes go to the folder `private`.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(16)
+    settings = private / "settings"
+    notification = settings / "@jupyterlab" / "apputils-extension"
+    notification.mkdir(parents=True)
+    notification = notification / "notification.jupyterlab-settings"
+    notification.write_text(json.dumps(QUIET), encoding="utf-8")
+    places = {
+        "JUPYTER_CONFIG_DIR": private / "config",
+        "JUPYTER_RUNTIME_DIR": private / "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": settings,
+        "JUPYTERLAB_WORKSPACES_DIR": private / "workspaces",
+        "IPYTHONDIR": private / "ipython",
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += ["--expose-app-in-browser", f"--ServerApp.root_dir={folder}"]
+    command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    command += [f"--IdentityProvider.token={token}"]
+    environment = os.environ | {name: str(place) for name, place in places.items()}
+    with (private / "log.txt").open("w", encoding="utf-8") as log:
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_until_it_answers(f"{address}/api?token={token}", server, private / "log.txt")
+        yield address, token
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def wait_until_it_answers(url, server, log):
+    end = time.monotonic() + 60
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')}")
+
+
+@contextmanager
+def chromium(executable):
+    """Start Chromium; yield playwright's browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class OpenNotebook:
+    """One notebook in a page of its own.
+
+    Attributes
+    ----------
+    page : playwright's Page
+    complaints : list of str
+        What the page wrote to its console as an error, and uncaught exceptions.
+    requests : list of str
+        The address of every request.
+    """
+
+    def __init__(self, browser, address, token, name, width=1280, height=800, sharpness=1):
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, device_scale_factor=sharpness
+        )
+        self.page = context.new_page()
+        self.complaints, self.requests = [], []
+        self.page.on("console", self._take_console)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        workspace = secrets.token_hex(4)
+        url = f"{address}/lab/workspaces/{workspace}/tree/{name}?token={token}"
+        self.page.goto(url)
+        self.page.wait_for_function(
+            "window.jupyterapp?.shell.currentWidget?.content?.widgets?.length"
+            " && jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'",
+            timeout=60_000,
+        )
+
+    def _take_console(self, message):
+        if message.type == "error":
+            self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def command(self, name, **arguments):
+        """Run one of JupyterLab's commands, and wait until it is done."""
+        return self.page.evaluate(
+            "([name, given]) => jupyterapp.commands.execute(name, given).then(() => null)",
+            [name, arguments],
+        )
+
+    def run_all(self):
+        """Run every cell."""
+        self.command("notebook:run-all-cells")
+
+    def cell_count(self):
+        """Return how many cells the notebook has."""
+        return self.page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length")
+
+    def explorers(self):
+        """Return the explorers on the page, each with its picture already on the screen."""
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('.live-explorer canvas')].every(c => c.width !== 300)"
+        )
+        return self.page.locator(".live-explorer").all()
+
+    def close(self):
+        """Shut the kernel down and close the page."""
+        self.command("kernelmenu:shutdown")
+        self.page.context.close()
