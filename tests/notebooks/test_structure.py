@@ -82,6 +82,7 @@ def display(**data):
     }
 
 
+WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 ERROR = {"output_type": "error", "ename": "E", "evalue": "", "traceback": ["E"]}
 HINT = "<details><summary>Hint</summary>\n\nLook up.\n\n</details>"
 SOLUTION = (
@@ -104,7 +105,7 @@ BROKEN = [
     (rules.ids_are_unique, notebook({"id": "a", **code("1")}, {"id": "a", **code("2")}), "'a'"),
     (rules.ids_are_unique, notebook({"id": None, **code("1")}), "no id"),
     (rules.nothing_on_stderr, notebook(code("1", stream("stderr", "x"))), "'c0' (1) wrote"),
-    (rules.no_widget_state, notebook(widgets={rules.WIDGET_VIEW: {}}), "metadata.widgets"),
+    (rules.no_widget_state, notebook(widgets={WIDGET_STATE: {"id": {}}}), "metadata.widgets"),
     (rules.no_widget_state, notebook(code("w", display(**{rules.WIDGET_VIEW: {}}))), "widget view"),
     (rules.python_kernel, notebook(kernelspec={"name": "course"}), "'course'"),
     (rules.python_kernel, {"cells": [], "metadata": {}}, "None"),
