@@ -1,0 +1,298 @@
+"""Lesson 04's live figure: slide d_k from 1 to 512 and watch softmax saturate.
+
+Many draws of ten queries and ten keys come from one seeded pool of independent standard normals. A
+larger d_k only adds components to the vectors of a smaller one, so the picture moves smoothly.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import ipywidgets
+import numpy as np
+
+from course_lib.live.figure import Explorer, Picture
+from course_lib.plots import LIGHT, headline, new_figure, number, style
+from course_lib.tensor import Tensor
+
+DRAWS, TOKENS, D_MAX = 100, 10, 512
+SEED = 0
+# The weights shown are those of one query. Of all that put more than 0.9 on one key at d_k = 512
+# unscaled, and never 0.5 when scaled, this one's largest weight stays nearest to the average.
+SHOWN = (86, 4)
+
+SCALES = ("no scale", "÷ √d_k", "÷ d_k")
+MEASURES = ("Largest weight, average", "Entropy in nats, average", "Size of softmax's Jacobian")
+REACH = 40  # the histogram's axis ends at ± this score
+
+
+@dataclass(frozen=True)
+class State:
+    """What the figure shows at one position of its controls.
+
+    Attributes
+    ----------
+    d_k : int
+    scale : str
+        One of `SCALES`.
+    q_is_k : bool
+        Whether the keys are the queries.
+    edges, heights : ndarray, [n + 1] and [n]
+        The histogram of all scores; 1 is as high as the normal density of theory at 0.
+    outside : float
+        Share of the scores beyond the histogram's axis.
+    sigma, theory : float
+        Standard deviation of the scores, measured and predicted; with Q = K, of those between
+        different tokens.
+    own : float or None
+        With Q = K, the mean score of a query with itself.
+    weights : ndarray, [3, T]
+        One query's weights, for each of the scales.
+    curves : ndarray, [3, 3, D_MAX]
+        Mean over all queries: measure × scale × d_k.
+    """
+
+    d_k: int
+    scale: str
+    q_is_k: bool
+    edges: np.ndarray
+    heights: np.ndarray
+    outside: float
+    sigma: float
+    theory: float
+    own: float | None
+    weights: np.ndarray
+    curves: np.ndarray
+
+
+# ------------------------------------------------------------------------------------ compute
+
+
+@cache
+def pool():
+    """Return all queries and all keys, each [DRAWS, T, D_MAX] float32."""
+    rng = np.random.default_rng(SEED)
+    return rng.standard_normal((2, DRAWS, TOKENS, D_MAX), dtype=np.float32)
+
+
+def divisors(d_k):
+    """Return what each of `SCALES` divides a score by; `d_k` may be an array."""
+    return d_k**0.0, d_k**0.5, d_k**1.0
+
+
+def measure(weights, dim):
+    """Return three measures of how far rows of weights along `dim` are from an even mix.
+
+    The largest weight; the entropy −Σ s log s in nats, at most log T; and the size of the Jacobian
+    diag(s) − s sᵀ of softmax: its Frobenius norm, √(Σ s² − 2 Σ s³ + (Σ s²)²).
+    """
+    entropy = -(weights * np.log(np.maximum(weights, 1e-30))).sum(dim)
+    square, cube = (weights**2).sum(dim), (weights**2 * weights).sum(dim)
+    size = np.sqrt(np.maximum(square - 2 * cube + square**2, 0))
+    return weights.max(dim), entropy, size
+
+
+def curves(q, k):
+    """Return the measures' means over all queries, for every d_k: [measure, scale, D].
+
+    Parameters
+    ----------
+    q, k : ndarray, [N, T, D]
+    """
+    d_k = np.arange(1, q.shape[-1] + 1, dtype=q.dtype)
+    total = 0
+    for q_n, k_n in zip(q, k, strict=True):  # one draw fits the processor's cache, all do not
+        # The running sum over the components of q · k holds the scores of every smaller d_k.
+        scores = np.cumsum(q_n[:, None] * k_n, axis=-1)  # [T, T, D]
+        weights = [Tensor(scores / divisor).softmax(dim=1).data for divisor in divisors(d_k)]
+        total += np.array([[m.mean(axis=0) for m in measure(w, 1)] for w in weights])
+    return total.swapaxes(0, 1) / len(q)
+
+
+@cache
+def pool_curves(q_is_k):
+    """Return `curves` of the pool, computed once."""
+    q, k = pool()
+    return curves(q, q if q_is_k else k)
+
+
+def compute(d_k, scale, q_is_k):
+    """Return the state for the first `d_k` components of the pool's vectors."""
+    q, k = (Tensor(vectors[:, :, :d_k]) for vectors in pool())  # [N, T, d_k]
+    if q_is_k:
+        k = q
+    raw = q @ k.permute(0, 2, 1)  # [N, T, T]
+    draw, query = SHOWN
+    weights = [(raw[draw, query] / divisor).softmax(dim=-1).data for divisor in divisors(d_k)]
+    divisor = divisors(d_k)[SCALES.index(scale)]
+    scores = (raw / divisor).data
+    theory = d_k**0.5 / divisor
+    itself = np.eye(TOKENS, dtype=bool) & q_is_k
+    edges, heights = histogram(scores, theory)
+    return State(
+        **{"d_k": d_k, "scale": scale, "q_is_k": q_is_k, "edges": edges, "heights": heights},
+        outside=float((np.abs(scores) > REACH).mean()),
+        **{"sigma": float(scores[:, ~itself].std()), "theory": theory},
+        own=float(scores[:, itself].mean()) if q_is_k else None,
+        weights=np.array(weights),
+        curves=pool_curves(q_is_k),
+    )
+
+
+def histogram(scores, theory):
+    """Return edges and heights; the bins are a quarter of the predicted σ wide."""
+    width = theory / 4
+    last = int(min(np.abs(scores).max(), REACH) / width) + 1
+    edges = (np.arange(-last, last + 2) - 0.5) * width
+    share = np.histogram(scores, edges)[0] / scores.size
+    return edges, share / width * theory * np.sqrt(2 * np.pi)
+
+
+# ------------------------------------------------------------------------------------ draw
+
+
+def draw(state, theme=LIGHT):
+    """Draw the scores, one row of weights for each scale, and three measures over all d_k."""
+    figure = new_figure(9.2, 5.3, theme, layout=None)
+    headline(figure, "Without a scale, longer vectors push softmax onto a single key", theme)
+    updates = [_scores(figure, theme), _weights(figure, theme)]
+    tops = (1, np.log(TOKENS), 0.5)
+    updates += [_curve(figure, theme, n, top) for n, top in enumerate(tops)]
+
+    def update(state):
+        for move in updates:
+            move(state)
+
+    update(state)
+    return Picture(figure, update)
+
+
+def _axes(figure, theme, box, label, title, grid=None):
+    """Return styled axes at `box`: left, bottom, width, height in inches."""
+    width, height = figure.get_size_inches()
+    left, bottom, wide, high = box
+    axes = figure.add_axes((left / width, bottom / height, wide / width, high / height))
+    axes.set_label(label)
+    style(axes, theme, grid)
+    axes.set_title(title, loc="left", fontsize=10, color=theme.ink)
+    return axes
+
+
+def _scores(figure, theme):
+    """Draw the histogram of the scores against the normal density of theory."""
+    axes = _axes(figure, theme, (0.3, 2.9, 5, 1.75), "scores", "The scores of all queries and keys")
+    axes.set(xlim=(-REACH, REACH), ylim=(0, 1.7), yticks=(), xlabel="score")
+    moves = {"animated": True, "zorder": 3, "color": theme.ink}
+    x = np.linspace(-4, 4, 81)
+    bell = np.exp(-(x**2) / 2)
+    bars = axes.stairs([0], [0, 1], fill=True, alpha=0.65, animated=True)
+    (dashes,) = axes.plot([], [], linestyle=(0, (4, 3)), linewidth=1.5, **moves)
+    (span,) = axes.plot([], [], marker="|", markersize=9, **moves)
+    in_corner = {"transform": axes.transAxes, "va": "top", "linespacing": 1.4} | moves
+    spread = axes.text(0.01, 0.98, "", **in_corner)
+    own = axes.text(0.99, 0.98, "", ha="right", **in_corner)
+    (own_at,) = axes.plot([], [], marker="v", markersize=7, **moves)
+
+    def update(state):
+        bars.set_data(state.heights, state.edges)
+        bars.set_color(theme.accents[SCALES.index(state.scale)])
+        dashes.set_data(x * state.theory, bell)
+        span.set_data([-state.sigma, state.sigma], [np.exp(-0.5)] * 2)
+        text = f"σ = {state.sigma:.2f}\ntheory (dashed) {state.theory:.2f}"
+        if state.outside > 0.005:
+            text += f"\n{state.outside:.0%} lie outside"
+        spread.set_text(text)
+        own.set_text(
+            "" if state.own is None else f"each query with itself\n{state.own:.1f} on average"
+        )
+        own_at.set_data(([], []) if state.own is None else ([state.own], [0.2]))
+
+    return update
+
+
+def _weights(figure, theme):
+    """Draw one query's weights, a row of bars for each scale."""
+    rows = []
+    for n, scale in enumerate(SCALES):
+        box = (6.45, 4.15 - 0.625 * n, 2.55, 0.5)
+        axes = _axes(figure, theme, box, scale, "" if n else "The weights of one query", "y")
+        axes.set(xlim=(-0.6, TOKENS - 0.4), ylim=(0, 1), yticks=(1,), xticks=())
+        axes.set_ylabel(scale, rotation=0, ha="right", va="center", color=theme.accents[n])
+        axes.yaxis.set_label_coords(-0.04, 0.4)
+        bars = axes.bar(range(TOKENS), [0] * TOKENS, color=theme.accents[n], animated=True)
+        largest = axes.text(0, 0, "", ha="center", color=theme.ink, fontsize=9, animated=True)
+        rows.append((bars, largest))
+    axes.set_xticks(range(TOKENS))
+    axes.set_xlabel("key j")
+
+    def update(state):
+        for scale, (bars, largest), weights in zip(SCALES, rows, state.weights, strict=True):
+            for bar, weight in zip(bars, weights, strict=True):
+                bar.set(height=weight, alpha=1 if scale == state.scale else 0.5)
+            best, weight = int(weights.argmax()), float(weights.max())
+            largest.set_text(number(weight))
+            if weight < 0.6:  # above its bar, or beside it
+                largest.set_position((best, weight + 0.08))
+            else:
+                largest.set_position((best + (1.1 if best < 5 else -1.1), 0.6))
+
+    return update
+
+
+def _curve(figure, theme, n, top):
+    """Draw one measure over all d_k, a line for each scale, with a marker at the slider."""
+    box = (0.5 + 3.05 * n, 0.5, 2.4, 1.5)
+    axes = _axes(figure, theme, box, MEASURES[n], MEASURES[n], grid="y")
+    axes.set_xscale("log", base=2)
+    axes.set(xlim=(0.85, D_MAX * 1.15), ylim=(0, top * 1.05), xlabel="d_k")
+    axes.set_xticks([1, 8, 64, 512], ["1", "8", "64", "512"])
+    d_k = np.unique(np.geomspace(1, D_MAX, 40).round().astype(int))  # evenly along the axis
+    here = axes.axvline(1, color=theme.muted, linewidth=1, animated=True)
+    lines = [axes.plot(d_k, d_k, color=c, animated=True)[0] for c in theme.accents]
+    dots = axes.scatter([1] * 3, [1] * 3, c=theme.accents, animated=True, zorder=3, clip_on=False)
+
+    def update(state):
+        here.set_xdata([state.d_k, state.d_k])
+        for line, curve in zip(lines, state.curves[n], strict=True):
+            line.set_ydata(curve[d_k - 1])
+        dots.set_offsets([(state.d_k, curve[state.d_k - 1]) for curve in state.curves[n]])
+        dots.set_sizes([70 if scale == state.scale else 20 for scale in SCALES])
+
+    return update
+
+
+# ------------------------------------------------------------------------------------ explore
+
+
+def says(state):
+    """Return in one sentence what the scores and the weights do."""
+    chosen = SCALES.index(state.scale)
+    how = ("with no scale", "divided by √d_k", "divided by d_k")[chosen]
+    spread = f"σ = {state.sigma:.2f} (theory {state.theory:.2f})"
+    if state.q_is_k:
+        scores = f"each query scores {state.own:.1f} with itself, the others spread with {spread}"
+    else:
+        scores = f"the scores spread with {spread}"
+    if state.q_is_k:
+        how += ", with Q = K"
+    average, entropy, _ = state.curves[:, chosen, state.d_k - 1]
+    return (
+        f"At d_k = {state.d_k}, {how}, {scores}; the largest of the {TOKENS} weights shown is "
+        f"{state.weights[chosen].max():.2f}, on average {average:.2f}, and the entropy is "
+        f"{entropy:.2f} of at most {np.log(TOKENS):.2f}."
+    )
+
+
+def explore():
+    """Return the explorer: d_k from 1 to 512, the scale, and whether K is Q."""
+    controls = {
+        "d_k": ipywidgets.IntSlider(64, 1, D_MAX, description="d_k"),
+        "scale": ipywidgets.ToggleButtons(options=SCALES, description="Scores"),
+        "q_is_k": ipywidgets.Checkbox(False, description="Q = K: the keys are the queries"),
+    }
+
+    def on_pointer(x, _y, pointer):
+        if pointer.axes in MEASURES:
+            controls["d_k"].value = int(np.clip(round(x), 1, D_MAX))
+
+    name = "How the scores and the softmax of ten keys change with d_k"
+    return Explorer(name, compute, draw, says, controls, on_pointer)
