@@ -20,6 +20,14 @@ class Module:
     def __call__(self, *args, **kwargs):
         return self.forward(*args, **kwargs)
 
+    def modules(self):
+        """Yield this module and all modules inside it."""
+        yield self
+        for value in vars(self).values():
+            for child in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(child, Module):
+                    yield from child.modules()
+
     def named_parameters(self):
         """Yield (name, Tensor), each Tensor once: a tied weight keeps its first name."""
         seen = set()
