@@ -8,9 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_lib.nn import Linear, Module
-from course_lib.tensor import Tensor
+from course_lib.tensor import Tensor, _result
 
-__all__ = ["AttentionSteps", "MultiHeadAttention", "attention", "causal_keep", "causal_mask"]
+__all__ = [
+    "AttentionSteps",
+    "KVCache",
+    "MultiHeadAttention",
+    "attention",
+    "blocked_attention",
+    "causal_keep",
+    "causal_mask",
+    "fused_attention",
+]
 
 
 def causal_keep(t, t_total=None):
@@ -104,6 +113,189 @@ def attention(q, k, v, mask=None, return_steps=False):
     return (output, steps) if return_steps else output
 
 
+def fused_attention(q, k, v, mask=None):
+    """Compute `attention` as one operation with its backward written out: the same, but faster.
+
+    The weights stay un-normalized, e = exp(scores − row maximum), and each row of the output is
+    divided by its sum of e: T · d_v divisions in place of T · T_total (Dao et al. 2022,
+    "FlashAttention", §3.1). Every result takes over the memory layout of its q, k or v, so heads
+    that are views of [B, T, D] are split and merged without a copy.
+
+    Parameters
+    ----------
+    q, k, v, mask
+        As in `attention`, but with equal batch axes and one dtype, and the mask is a constant.
+
+    Returns
+    -------
+    Tensor [..., T, d_v]
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `attention`; also if a score is NaN.
+    """
+    _check_shapes(q, k, v)
+    _check_same_batch(q, k, v)
+    scale = q.dtype.type(1 / math.sqrt(q.shape[-1]))
+    scaled_q = q.data * scale
+    e = scaled_q @ k.data.mT  # [..., T, T_total]
+    if mask is not None:
+        e += _additive(mask, e)
+    e -= _row_max(e)
+    np.exp(e, out=e)
+    total = _row_sum(e)
+    total[total == 0] = 1  # a query that may see nothing gets 0 / 1
+    out = np.empty_like(q.data, shape=(*q.shape[:-1], v.shape[-1]))
+    np.matmul(e, v.data, out=out)
+    out /= total
+
+    def backward(g):
+        g = g / total
+        ds = g @ v.data.mT
+        ds -= _row_dot(g, out)  # softmax's backward: s (g − Σ g s), the sum being g · out
+        ds *= e
+        dq = np.matmul(ds, k.data, out=np.empty_like(q.data))
+        dq *= scale
+        dk = np.matmul(ds.mT, scaled_q, out=np.empty_like(k.data))
+        dv = np.matmul(e.mT, g, out=np.empty_like(v.data))
+        return dq, dk, dv
+
+    return _result(out, (q, k, v), backward, "attention")
+
+
+def blocked_attention(q, k, v, block=128, causal=False):
+    """Compute `attention` in tiles of block × block scores, so that memory grows with T, not T².
+
+    Each query keeps a running maximum and a running sum while the keys pass by, block after block
+    (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"); the backward computes
+    each tile again from the sums that were kept (Dao et al. 2022, "FlashAttention", algorithm 4).
+
+    Parameters
+    ----------
+    q : Tensor [..., T, d_k]
+    k, v : Tensor [..., T_total, d_k], [..., T_total, d_v]
+        With the batch axes and the dtype of q.
+    block : int
+        Queries and keys in a tile.
+    causal : bool
+        Whether query i may see only the keys j ≤ i + base, base = T_total − T, as `causal_mask`.
+
+    Returns
+    -------
+    Tensor [..., T, d_v]
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, block < 1, a causal T_total is below T, or a score is NaN or +inf.
+    """
+    _check_shapes(q, k, v)
+    _check_same_batch(q, k, v)
+    tiles = _tiles(q.shape[-2], k.shape[-2], block, causal)
+    scale = q.dtype.type(1 / math.sqrt(q.shape[-1]))
+    scaled_q = q.data * scale
+    out = np.empty_like(q.data, shape=(*q.shape[:-1], v.shape[-1]))
+    log_total = np.empty((*q.shape[:-1], 1), q.dtype)  # log Σ exp(scores) of each query
+
+    for rows, columns in tiles:
+        top, total, mix = -np.inf, 0, 0
+        for cols, hidden in columns:
+            e = scaled_q[..., rows, :] @ k.data[..., cols, :].mT  # [..., block, block]
+            if hidden is not None:
+                e += hidden
+            new_top = np.maximum(top, _row_max(e))
+            e -= new_top
+            np.exp(e, out=e)
+            shrink = np.exp(top - new_top)  # what was summed so far, relative to the new maximum
+            total = total * shrink + _row_sum(e)
+            mix = mix * shrink + e @ v.data[..., cols, :]
+            top = new_top
+        out[..., rows, :] = mix / total
+        log_total[..., rows, :] = top + np.log(total)
+
+    def backward(g):
+        dq, dk, dv = (np.zeros_like(x.data) for x in (q, k, v))
+        for rows, columns in tiles:
+            q_rows, g_rows = scaled_q[..., rows, :], g[..., rows, :]
+            along = _row_dot(g_rows, out[..., rows, :])
+            for cols, hidden in columns:
+                s = q_rows @ k.data[..., cols, :].mT
+                if hidden is not None:
+                    s += hidden
+                s -= log_total[..., rows, :]
+                np.exp(s, out=s)  # the weights again
+                dv[..., cols, :] += s.mT @ g_rows
+                ds = g_rows @ v.data[..., cols, :].mT
+                ds -= along
+                ds *= s
+                dq[..., rows, :] += ds @ k.data[..., cols, :]
+                dk[..., cols, :] += ds.mT @ q_rows
+        dq *= scale
+        return dq, dk, dv
+
+    return _result(out, (q, k, v), backward, "blocked attention")
+
+
+class KVCache:
+    """The keys and values of all tokens that one attention layer has seen, kept for the next ones.
+
+    The room for all of them is taken once; `append` writes into it and hands out a view.
+
+    Parameters
+    ----------
+    batch, n_head, max_tokens, head_dim : int
+    dtype : numpy dtype
+    """
+
+    def __init__(self, batch, n_head, max_tokens, head_dim, dtype=np.float32):
+        self._keys = np.empty((batch, n_head, max_tokens, head_dim), dtype)
+        self._values = np.empty_like(self._keys)
+        self._length = 0
+
+    def __len__(self):
+        """Return how many tokens are cached: `base` for the mask of the next ones."""
+        return self._length
+
+    def append(self, k, v):
+        """Add the new tokens' keys and values [B, H, T, head_dim] behind the cached ones.
+
+        Returns
+        -------
+        (Tensor, Tensor) [B, H, T_total, head_dim]
+            All keys and all values so far.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not fit, or there is no room left.
+        RuntimeError
+            If a gradient would have to flow through the cache.
+        """
+        batch, n_head, room, head_dim = self._keys.shape
+        for x in (k, v):
+            if x.ndim != 4 or x.shape != (batch, n_head, x.shape[2], head_dim):
+                raise ValueError(
+                    f"KVCache: keys {list(k.shape)} and values {list(v.shape)} must be "
+                    f"[{batch}, {n_head}, T, {head_dim}] ([B, H, T, head_dim])"
+                )
+        if k.requires_grad or v.requires_grad:
+            raise RuntimeError(
+                "KVCache: it keeps numbers, no gradient can flow back through it; "
+                "generate inside no_grad(), train without a cache"
+            )
+        start, end = self._length, self._length + k.shape[2]
+        if end > room:
+            raise ValueError(
+                f"KVCache: {start} cached and {k.shape[2]} new tokens do not fit in {room}; "
+                "start a new cache with the last tokens only"
+            )
+        self._keys[:, :, start:end] = k.data
+        self._values[:, :, start:end] = v.data
+        self._length = end
+        return tuple(_result(x[:, :, :end], (), None, "cache") for x in (self._keys, self._values))
+
+
 class MultiHeadAttention(Module):
     """n_head attentions side by side, each on its own n_embd / n_head components.
 
@@ -131,10 +323,19 @@ class MultiHeadAttention(Module):
         self.c_v = Linear(n_embd, n_embd, rng)
         self.c_proj = Linear(n_embd, n_embd, rng)
 
-    def forward(self, x, mask=None, return_steps=False):
-        """Map x [B, T, D] to [B, T, D]; `mask` and `return_steps` as in `attention`."""
+    def forward(self, x, mask=None, return_steps=False, cache=None):
+        """Map x [B, T, D] to [B, T, D].
+
+        `mask` and `return_steps` are as in `attention`; with a `cache` (KVCache) the T tokens of x
+        also attend to the cached ones, and the mask is [T, T_total].
+        """
         q, k, v = (self._split(layer(x)) for layer in (self.c_q, self.c_k, self.c_v))
-        heads, steps = attention(q, k, v, mask, return_steps=True)  # [B, H, T, head_dim]
+        if cache is not None:
+            k, v = cache.append(k, v)  # [B, H, T_total, head_dim]
+        if return_steps:
+            heads, steps = attention(q, k, v, mask, return_steps=True)  # [B, H, T, head_dim]
+        else:
+            heads = fused_attention(q, k, v, mask)
         out = self.c_proj(heads.transpose(1, 2).reshape(x.shape))
         return (out, steps) if return_steps else out
 
@@ -143,8 +344,58 @@ class MultiHeadAttention(Module):
         return x.reshape(b, t, self.n_head, d // self.n_head).transpose(1, 2)  # [B, H, T, head_dim]
 
 
+def _tiles(t, t_total, block, causal):
+    """List (rows, [(columns, what to add to the scores or None), ...]) without the hidden tiles."""
+    if not isinstance(block, (int, np.integer)) or isinstance(block, bool) or block < 1:
+        raise ValueError(f"blocked attention: block must be a whole number ≥ 1, got {block!r}")
+    if causal and t_total < t:
+        causal_keep(t, t_total)  # raises
+    base = t_total - t
+    tiles = []
+    for top in range(0, t, block):
+        end = min(top + block, t)
+        columns = []
+        for left in range(0, end + base if causal else t_total, block):
+            right = min(left + block, t_total)
+            hidden = None
+            if causal and right - 1 > top + base:  # the diagonal runs through this tile
+                keep = np.tri(end - top, right - left, top + base - left, dtype=bool)
+                hidden = np.where(keep, np.float32(0), np.float32(-np.inf))
+            columns.append((slice(left, right), hidden))
+        tiles.append((slice(top, end), columns))
+    return tiles
+
+
+def _row_max(scores):
+    """Each row's largest score; the lowest finite number where a row sees nothing."""
+    # a start value is also what lets NumPy take its fast path along short rows
+    top = scores.max(axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
+    if not np.isfinite(top).all():
+        raise ValueError(
+            "attention: a score is NaN or +inf, its weight would be inf/inf; "
+            "did the projections overflow? Look at the learning rate and the inputs"
+        )
+    return top
+
+
+def _row_sum(e):
+    return e @ np.ones((e.shape[-1], 1), e.dtype)  # as a matrix product: faster than .sum(-1)
+
+
+def _row_dot(a, b):
+    return np.einsum("...td,...td->...t", a, b)[..., None]
+
+
 def _apply_mask(scores, mask):
-    mask = mask if isinstance(mask, Tensor) else np.asarray(mask)
+    if isinstance(mask, Tensor) and mask.requires_grad:
+        _additive(mask, scores)  # checks it
+        return scores + mask
+    return scores + _additive(mask, scores)
+
+
+def _additive(mask, scores):
+    """Check a mask against the scores and return it as an array of 0 and −inf to add to them."""
+    mask = mask.data if isinstance(mask, Tensor) else np.asarray(mask)
     try:
         fits = np.broadcast_shapes(scores.shape, mask.shape) == scores.shape
     except ValueError:
@@ -155,20 +406,16 @@ def _apply_mask(scores, mask):
             f"{list(scores.shape)} ([..., T, T_total])"
         )
     if mask.dtype == np.bool_:
-        keep = mask.data if isinstance(mask, Tensor) else mask
-        return scores.masked_fill(~keep, -np.inf)
+        return np.where(mask, scores.dtype.type(0), scores.dtype.type(-np.inf))
     if mask.dtype.kind != "f":
         raise TypeError(
             f"attention: the mask holds {mask.dtype}; 0 and 1 added to scores mask nothing. "
             "Use booleans (True = may attend), or floats of 0 and -inf"
         )
-    values = mask.data if isinstance(mask, Tensor) else mask
-    if np.isnan(values).any() or np.isposinf(values).any():
+    if np.isnan(mask).any() or np.isposinf(mask).any():
         raise ValueError("attention: an additive mask is 0 or −inf (or finite), found NaN or +inf")
-    if not isinstance(mask, Tensor):
-        with np.errstate(over="ignore"):  # −1e9 does not fit in float16; −inf is what it means
-            mask = Tensor(mask.astype(scores.dtype))
-    return scores + mask
+    with np.errstate(over="ignore"):  # −1e9 does not fit in float16; −inf is what it means
+        return mask.astype(scores.dtype, copy=False)
 
 
 def _check_shapes(q, k, v):
@@ -181,3 +428,11 @@ def _check_shapes(q, k, v):
         raise ValueError(f"attention: {shapes}: each key needs its value (T_total)")
     if k.shape[-2] == 0 or q.shape[-1] == 0:
         raise ValueError(f"attention: {shapes}: there is no key to attend to")
+
+
+def _check_same_batch(q, k, v):
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2] or not q.dtype == k.dtype == v.dtype:
+        raise ValueError(
+            f"attention: q {list(q.shape)} {q.dtype}, k {list(k.shape)} {k.dtype}, "
+            f"v {list(v.shape)} {v.dtype}: batch axes and dtype must be equal here"
+        )

@@ -1,0 +1,304 @@
+"""A tiny GPT: embeddings, blocks of attention and MLP, and one next-token guess per position.
+
+The shape is GPT-2's (Radford et al. 2019, §2.3): layer norm before attention and MLP, learned
+absolute positions, and one table for the token embeddings and the last layer.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from course_lib.attention import AttentionSteps, KVCache, MultiHeadAttention, causal_mask
+from course_lib.nn import MLP, Embedding, LayerNorm, Module
+from course_lib.tensor import Tensor, cross_entropy, no_grad
+
+__all__ = ["GPT", "Block", "GPTConfig", "GPTSteps"]
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """The sizes of a GPT.
+
+    Attributes
+    ----------
+    vocab_size : int
+        Number of different tokens.
+    block_size : int
+        Number of positions: the longest context the model can see.
+    n_layer, n_head, n_embd : int
+        Blocks, heads in each, and the width D of a token; head_dim = n_embd / n_head.
+    """
+
+    vocab_size: int
+    block_size: int
+    n_layer: int
+    n_head: int
+    n_embd: int
+
+    @classmethod
+    def tiny(cls, vocab_size, block_size=64, n_layer=2):
+        """Return the course's configuration: n_embd 64, n_head 4, so head_dim 16."""
+        return cls(vocab_size, block_size, n_layer, n_head=4, n_embd=64)
+
+
+@dataclass(frozen=True)
+class GPTSteps:
+    """What a GPT computed on the way to its logits.
+
+    hidden holds n_layer + 1 Tensors [B, T, D]: the embeddings, then the tokens after each block.
+    attention holds the n_layer `AttentionSteps`, their weights [B, H, T, T_total].
+    """
+
+    hidden: list[Tensor]
+    attention: list[AttentionSteps]
+
+
+class Block(Module):
+    """x + attention(norm(x)), then x + MLP(norm(x)): the pre-norm form (Xiong et al. 2020).
+
+    The attention moves information between tokens, the MLP works on each token alone.
+    """
+
+    def __init__(self, n_embd, n_head, rng):
+        self.ln_1 = LayerNorm(n_embd)
+        self.attn = MultiHeadAttention(n_embd, n_head, rng)
+        self.ln_2 = LayerNorm(n_embd)
+        self.mlp = MLP(n_embd, rng)
+
+    def forward(self, x, mask=None, return_steps=False, cache=None):
+        """Map x [B, T, D] to [B, T, D]; the rest as in `MultiHeadAttention`."""
+        out = self.attn(self.ln_1(x), mask, return_steps, cache)
+        attended, steps = out if return_steps else (out, None)
+        x = x + attended
+        x = x + self.mlp(self.ln_2(x))
+        return (x, steps) if return_steps else x
+
+
+class GPT(Module):
+    """A model that guesses the next token at every position.
+
+    Parameters
+    ----------
+    config : GPTConfig
+    rng : numpy.random.Generator
+        The source of the first weights. Linear layers start as PyTorch's do; the embeddings are
+        drawn from N(0, 0.02²) as in GPT-2, because the token table is the last layer as well.
+    mask : callable
+        mask(t, t_total) gives the mask [t, t_total] for `attention`.
+    """
+
+    def __init__(self, config, rng, mask=causal_mask):
+        self.config = config
+        self.mask = mask
+        self.wte = Embedding(config.vocab_size, config.n_embd, rng)
+        self.wpe = Embedding(config.block_size, config.n_embd, rng)
+        for table in (self.wte, self.wpe):
+            table.weight.data = 0.02 * table.weight.data
+        self.blocks = [Block(config.n_embd, config.n_head, rng) for _ in range(config.n_layer)]
+        self.ln_f = LayerNorm(config.n_embd)
+
+    def forward(self, ids, targets=None, cache=None, return_steps=False):
+        """Guess the token after each of ids.
+
+        Parameters
+        ----------
+        ids : integers [B, T]
+            With a cache, only the new tokens.
+        targets : integers [B, T], optional
+            The token that really came after each; −100 where it counts for nothing.
+        cache : list of KVCache, optional
+            As `new_cache` makes it. The new tokens are added to it.
+        return_steps : bool
+            Also return the GPTSteps.
+
+        Returns
+        -------
+        logits : Tensor [B, T, vocab_size]
+        loss : Tensor [] or None
+            The mean cross-entropy in nats, where there are targets.
+
+        Raises
+        ------
+        ValueError
+            If ids are not [B, T], or cached and new tokens are more than block_size.
+        IndexError, TypeError
+            If an id is not in the vocabulary, or no integer.
+        """
+        ids = np.asarray(ids)
+        base = 0 if cache is None else len(cache[0])
+        if ids.ndim != 2:
+            raise ValueError(
+                f"GPT: ids must be [B, T], got {list(ids.shape)}; ids[None] adds B = 1"
+            )
+        if base + ids.shape[1] > self.config.block_size:
+            raise ValueError(
+                f"GPT: {base} cached and {ids.shape[1]} new tokens are more than block_size = "
+                f"{self.config.block_size} positions; crop the text with ids[:, -block_size:]"
+            )
+        t, t_total = ids.shape[1], base + ids.shape[1]
+        x = self.wte(ids) + self.wpe(np.arange(base, t_total))  # [B, T, D] + [T, D]
+        mask = self.mask(t, t_total)
+        hidden, attention = [x], []
+        for block, block_cache in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
+            out = block(x, mask, return_steps, block_cache)
+            x, steps = out if return_steps else (out, None)
+            hidden.append(x)
+            attention.append(steps)
+        logits = self.ln_f(x) @ self.wte.weight.T  # [B, T, D] @ [D, vocab_size]
+        loss = None if targets is None else cross_entropy(logits, targets)
+        return (logits, loss, GPTSteps(hidden, attention)) if return_steps else (logits, loss)
+
+    def new_cache(self, batch=1):
+        """Return one empty KVCache per block, with room for block_size tokens."""
+        c = self.config
+        sizes = (batch, c.n_head, c.block_size, c.n_embd // c.n_head, self.wte.weight.dtype)
+        return [KVCache(*sizes) for _ in self.blocks]
+
+    @no_grad()
+    def generate(self, ids, n, temperature=1.0, top_k=None, rng=None, cache=True):
+        """Continue a text by n tokens, each drawn from the model's guess for it.
+
+        Past block_size the model sees the last block_size tokens. Each of them then stands at a new
+        position in every step, so nothing that was cached is true any more: the window is computed
+        anew, with and without a cache.
+
+        Parameters
+        ----------
+        ids : integers [T] or [B, T]
+            The text so far, at least one token.
+        n : int
+            How many tokens to add.
+        temperature : float
+            Divides the logits: below 1 likely tokens become likelier; 0 takes the likeliest.
+        top_k : int, optional
+            Draw from the k likeliest tokens only.
+        rng : numpy.random.Generator
+            Needed unless temperature is 0.
+        cache : bool
+            Keep keys and values, and compute only what is new. Changes the time, not the result.
+
+        Returns
+        -------
+        ndarray of int64, ids with n more on the last axis
+
+        Raises
+        ------
+        ValueError
+            If n < 0, temperature is negative or not finite, top_k is not in 1 … vocab_size, or ids
+            are empty or have more than two axes.
+        TypeError
+            If rng is needed and not a Generator.
+        """
+        text = np.atleast_2d(np.asarray(ids))
+        if text.ndim != 2 or text.size == 0:
+            raise ValueError(
+                f"generate: ids {list(np.shape(ids))} must be [T] or [B, T] with at least one "
+                "token to start from"
+            )
+        _check_sampling(n, temperature, top_k, rng, self.config.vocab_size)
+        kept = None
+        for _ in range(n):
+            new = text[:, -self.config.block_size :]
+            if cache:
+                if kept is None or len(kept[0]) == self.config.block_size:
+                    kept = self.new_cache(len(text))
+                new = new[:, len(kept[0]) :]
+            logits, _ = self(new, cache=kept)
+            token = _pick(logits.data[:, -1], temperature, top_k, rng)
+            text = np.concatenate([text, token[:, None]], axis=1)
+        return text.reshape(*np.shape(ids)[:-1], -1)
+
+    def save(self, path):
+        """Write configuration and parameters to `path` (.npz); whole or not at all.
+
+        They go to a file beside it first, which then takes its name.
+        """
+        path = Path(path)
+        sizes = {f"config.{name}": size for name, size in asdict(self.config).items()}
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "wb") as file:
+                np.savez(file, **sizes, **self.state_dict())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def load(self, path):
+        """Take over the parameters that `save` wrote for a model of the same configuration.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or holds something else, or its configuration, names, shapes or
+            values do not fit. The model is then unchanged.
+        OSError
+            If the file can't be opened.
+        """
+        state = _read_npz(path)
+        sizes = asdict(self.config)
+        found = {name: state.pop(f"config.{name}", None) for name in sizes}
+        differ = [
+            f"{n} is {found[n]} there, {sizes[n]} here" for n in sizes if found[n] != sizes[n]
+        ]
+        if differ:
+            raise ValueError(f"load: {path} is of another model: {'; '.join(differ)}")
+        bad = [name for name, values in state.items() if not np.isfinite(values).all()]
+        if bad:
+            raise ValueError(f"load: {path} holds NaN or inf in {bad}")
+        try:
+            self.load_state_dict(state)
+        except KeyError as error:
+            raise ValueError(f"load: {path}: {error.args[0]}") from None
+
+
+def _read_npz(path):
+    """Read all arrays of an .npz file, never unpickling anything."""
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except Exception as error:  # a damaged zip can fail in a dozen ways
+            raise ValueError(
+                f"load: {path} is no model that save() wrote, or it is damaged "
+                f"({type(error).__name__}: {error})"
+            ) from None
+
+
+def _check_sampling(n, temperature, top_k, rng, vocab_size):
+    if not isinstance(n, (int, np.integer)) or n < 0:
+        raise ValueError(f"generate: n must be a whole number ≥ 0, got {n!r}")
+    if not 0 <= temperature < np.inf:
+        raise ValueError(
+            f"generate: temperature must be at least 0 and finite, got {temperature!r}; "
+            "0 always takes the likeliest token"
+        )
+    if top_k is not None and (
+        not isinstance(top_k, (int, np.integer)) or not 1 <= top_k <= vocab_size
+    ):
+        raise ValueError(
+            f"generate: top_k must be a whole number in 1 … {vocab_size} (vocab_size), "
+            f"got {top_k!r}"
+        )
+    if temperature > 0 and not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            "generate: drawing tokens needs rng=np.random.default_rng(seed); "
+            "temperature=0 needs none"
+        )
+
+
+def _pick(logits, temperature, top_k, rng):
+    """Choose one token for each row of logits [B, vocab_size]."""
+    if temperature == 0:
+        return logits.argmax(axis=-1)
+    logits = logits.astype(np.float64)  # rng.choice wants weights that sum to 1 very closely
+    logits = (logits - logits.max(axis=-1, keepdims=True)) / temperature
+    if top_k is not None:
+        unlikely = np.argsort(-logits, axis=-1, kind="stable")[:, top_k:]
+        np.put_along_axis(logits, unlikely, -np.inf, axis=-1)
+    weights = np.exp(logits)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return np.array([rng.choice(len(row), p=row) for row in weights])
