@@ -1,4 +1,4 @@
-"""Lesson 08's live figure: the weights of all heads on one scale, one of them large."""
+"""Live figure of lessons 08 and 09: the weights of all heads on one scale, one of them large."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +11,7 @@ from matplotlib.patches import Patch, Rectangle
 from course_lib.attention import causal_keep
 from course_lib.live.figure import Explorer, Picture
 from course_lib.plots import LIGHT, headline, labels_for, new_figure, number, style, text_color
+from course_lib.tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -22,17 +23,23 @@ class State:
     weights : ndarray, [H, T, T]
     tokens : list of str
     head, query : int
+    when : int or None
+        The training step that the weights are from.
     """
 
     weights: np.ndarray
     tokens: list
     head: int
     query: int
+    when: int | None
 
 
-def compute(weights, tokens, head, query):
-    """Return the state for one head and one query, given as positions."""
-    return State(weights, tokens, head, query)
+def compute(film, tokens, head, query, when=None):
+    """Return the state for one head and one query, given as positions, at one training step.
+
+    `film` is {training step: weights [H, T, T]}, or has the one entry None.
+    """
+    return State(film[when], tokens, head, query, when)
 
 
 def draw(state, theme=LIGHT):
@@ -110,13 +117,13 @@ def _small(figure, state, theme):
     count = len(state.weights)
     columns = 2 if count <= 4 else 4
     height = 0.62 / 2 - 0.08
-    frames = []
+    frames, meshes = [], []
     for n in range(count):
         row, column = divmod(n, columns)
         side = 0.44 / columns
         box = (0.54 + column * side, 0.5 - row * (height + 0.12), side * 0.86, height)
         axes = figure.add_axes(box, label=f"head {n}")
-        _grid(axes, state, theme).set_array(_allowed(state.weights[n]))
+        meshes.append(_grid(axes, state, theme))
         axes.set(xticks=(), yticks=())
         axes.set_title(f"head {n}", fontsize=10, color=theme.ink)
         place = {"xy": (0, 0), "width": 1, "height": 1, "transform": axes.transAxes}
@@ -125,8 +132,9 @@ def _small(figure, state, theme):
         frames.append(axes.add_patch(frame))
 
     def update(state):
-        for n, frame in enumerate(frames):
+        for n, (frame, mesh) in enumerate(zip(frames, meshes, strict=True)):
             frame.set_visible(n == state.head)
+            mesh.set_array(_allowed(state.weights[n]))
 
     return update
 
@@ -136,19 +144,21 @@ def says(state):
     row = state.weights[state.head, state.query]
     order = np.argsort(-row, kind="stable")[:2]
     parts = [f"{state.tokens[j]} (position {j}) with {number(row[j])}" for j in order if row[j] > 0]
+    after = "" if state.when is None else f"After {state.when} training steps, w"
     return (
-        f"With head {state.head}, {state.tokens[state.query]} (position {state.query}) looks "
-        f"most at {', then at '.join(parts)}."
+        f"{after or 'W'}ith head {state.head}, {state.tokens[state.query]} (position "
+        f"{state.query}) looks most at {', then at '.join(parts)}."
     )
 
 
 def explore(weights, tokens):
-    """Return the explorer for the weights of several heads.
+    """Return the explorer for the weights of several heads, or for a film of them.
 
     Parameters
     ----------
-    weights : array, [H, T, T]
-        Causal: row i sums to 1 over j ≤ i; H from 1 to 8.
+    weights : array or Tensor, [H, T, T], or dict of int to such arrays
+        Causal: row i sums to 1 over j ≤ i; H from 1 to 8. A dict holds the weights after so many
+        training steps, and gets a slider of its own.
     tokens : list of str, T of them
 
     Raises
@@ -156,25 +166,38 @@ def explore(weights, tokens):
     ValueError
         If the shapes do not fit.
     """
-    weights = np.asarray(getattr(weights, "data", weights), dtype=float)
-    t = len(tokens)
-    if weights.ndim != 3 or weights.shape[1:] != (t, t) or not 1 <= len(weights) <= 8:
-        raise ValueError(
-            f"heads: weights {list(weights.shape)} for {t} tokens; expected [H, {t}, {t}] "
-            "with 1 to 8 heads"
-        )
-    options = [(f"head {n}", n) for n in range(len(weights))]
+    film = weights if isinstance(weights, dict) else {None: weights}
+    film = {when: _checked(matrices, len(tokens)) for when, matrices in film.items()}
+    count = len(next(iter(film.values())))
+    options = [(f"head {n}", n) for n in range(count)]
     queries = [(f"{n} {token}", n) for n, token in enumerate(tokens)]
     controls = {
         "head": ipywidgets.ToggleButtons(options=options, description="Head"),
-        "query": ipywidgets.SelectionSlider(options=queries, value=t - 1, description="Query"),
+        "query": ipywidgets.SelectionSlider(
+            options=queries, value=len(tokens) - 1, description="Query"
+        ),
     }
+    if None not in film:
+        steps = ipywidgets.SelectionSlider(
+            options=list(film), value=max(film), description="Training step"
+        )
+        controls = {"when": steps} | controls
 
     def on_pointer(_x, y, pointer):
         if pointer.axes.startswith("head "):
             controls["head"].value = int(pointer.axes.removeprefix("head "))
         elif pointer.axes == "chosen head":
-            controls["query"].value = int(np.clip(round(y), 0, t - 1))
+            controls["query"].value = int(np.clip(round(y), 0, len(tokens) - 1))
 
     name = "The attention weights of several heads"
-    return Explorer(name, partial(compute, weights, tokens), draw, says, controls, on_pointer)
+    return Explorer(name, partial(compute, film, tokens), draw, says, controls, on_pointer)
+
+
+def _checked(weights, t):
+    weights = np.asarray(weights.data if isinstance(weights, Tensor) else weights, dtype=float)
+    if weights.ndim != 3 or weights.shape[1:] != (t, t) or not 1 <= len(weights) <= 8:
+        raise ValueError(
+            f"heads: weights {list(weights.shape)} for {t} tokens; expected [H, {t}, {t}] "
+            "with 1 to 8 heads"
+        )
+    return weights
