@@ -1,7 +1,8 @@
 """Every explorer of course_lib.live, at every position of every control.
 
-A new module with `explore` is found here by itself. It is run layer by layer, and through its real
-widgets: what a callback raises fails the test.
+A new module with `explore` is found here by itself; if `explore` takes arguments, put an example in
+`EXAMPLES`. Each is run layer by layer, and through its real widgets: what a callback raises fails
+the test.
 """
 
 import dataclasses
@@ -14,14 +15,30 @@ import numpy as np
 import pytest
 
 from course_lib import live
+from course_lib.attention import attention, causal_mask
 from course_lib.live.figure import Explorer, Screen
 from course_lib.plots import DARK, LIGHT
+from course_lib.tensor import Tensor
 
 MODULES = [
     module
     for found in pkgutil.iter_modules(live.__path__, "course_lib.live.")
     if hasattr(module := importlib.import_module(found.name), "explore")
 ]
+
+
+def name_of(module):
+    return module.__name__.rpartition(".")[2]
+
+
+def three_heads():
+    """Return causal weights [3, 4, 4], and four tokens."""
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 4, 2)))
+    _, steps = attention(x, x, x, causal_mask(4), return_steps=True)
+    return steps.weights, list("abcd")
+
+
+EXAMPLES = {"heads": three_heads}
 
 
 def positions(control):
@@ -54,60 +71,58 @@ def set_values(explorer, values):
         explorer.controls[name].value = value
 
 
-@pytest.fixture(params=MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
-def module(request):
-    return request.param
-
-
-@pytest.fixture
-def explorer(module):
-    explorer = module.explore()
+@pytest.fixture(params=MODULES, ids=name_of)
+def explorer(request):
+    example = EXAMPLES.get(name_of(request.param), tuple)
+    explorer = request.param.explore(*example())
     yield explorer
     explorer.close()
 
 
 def test_explorers_are_found():
-    assert "course_lib.live.one_number" in {module.__name__ for module in MODULES}
+    assert "one_number" in map(name_of, MODULES)
 
 
-def test_layers_hold_at_every_position(module, explorer):
-    picture = module.draw(module.compute(**explorer.values))
+def test_layers_hold_at_every_position(explorer):
+    picture = explorer._draw(explorer._compute(**explorer.values))
     for values in all_positions(explorer.controls):
-        state = module.compute(**values)
+        state = explorer._compute(**values)
         assert dataclasses.is_dataclass(state) and state.__dataclass_params__.frozen
         picture.update(state)
-        sentence = module.says(state)
+        sentence = explorer._says(state)
         assert sentence.endswith(".") and "\n" not in sentence, sentence
         assert "nan" not in sentence.lower().split(), sentence
 
 
-def test_widgets_move_the_picture_at_every_position(module, explorer):
+def test_widgets_move_the_picture_at_every_position(explorer):
     for values in all_positions(explorer.controls):
         set_values(explorer, values)
         assert explorer.values == values  # the control took the value as it is
         assert explorer.error is None
-        assert explorer.figure.says == module.says(module.compute(**values))
+        assert explorer.figure.says == explorer._says(explorer._compute(**values))
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-def test_a_moved_picture_is_the_one_drawn_anew(module, explorer, theme):
+def test_a_moved_picture_is_the_one_drawn_anew(explorer, theme):
     """What `update` leaves behind, or never moves, is seen here, down to the pixel."""
     positions = list(all_positions(explorer.controls))
-    moved = Screen(module.draw(module.compute(**positions[0]), theme))
+    moved = Screen(explorer._draw(explorer._compute(**positions[0]), theme))
     for values in positions[:: max(1, len(positions) // 12)] + positions[-4:]:
-        state = module.compute(**values)
+        state = explorer._compute(**values)
         moved.picture.update(state)
-        anew = Screen(module.draw(state, theme))
+        anew = Screen(explorer._draw(state, theme))
         moved.frame()
         anew.frame()
         same = np.array_equal(moved.canvas.buffer_rgba(), anew.canvas.buffer_rgba())
         assert same, f"update and draw differ at {values}"
 
 
-def test_every_control_moves_something(module, explorer):
-    for name, control in explorer.controls.items():
+def test_every_control_moves_something(explorer):
+    ends = {name: positions(control) for name, control in explorer.controls.items()}
+    for name, values in ends.items():
+        set_values(explorer, {other: last for other, (*_, last) in ends.items()})
         before = explorer.figure.frame["pixels"]
-        control.value = next(v for v in positions(control) if v != control.value)
+        explorer.controls[name].value = values[0]
         assert explorer.figure.frame["pixels"] != before, f"{name} moves nothing"
 
 
