@@ -6,5 +6,16 @@ one sentence more.
 
 from course_lib.check.judge import Result
 from course_lib.check.lesson_04 import scores, sigma_at_100
+from course_lib.check.lesson_05 import softmax, softmax_backward
+from course_lib.check.lesson_06 import causal_mask, keep_to_additive, masked_softmax
 
-__all__ = ["Result", "scores", "sigma_at_100"]
+__all__ = [
+    "Result",
+    "causal_mask",
+    "keep_to_additive",
+    "masked_softmax",
+    "scores",
+    "sigma_at_100",
+    "softmax",
+    "softmax_backward",
+]

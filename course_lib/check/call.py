@@ -80,11 +80,13 @@ def call(function, inputs, n_outputs):
     with_tensors = _attempt(function, inputs, n_outputs, _copy_as_tensor)
     if with_tensors.error is None:
         return with_tensors
-    # Both raised: tell of the Tensors only if they came to another line than the arrays.
+    # Both raised: an array lacks the Tensor's methods, so tell what the Tensors met beyond that.
     wants_tensors = isinstance(with_arrays.error, AttributeError | TypeError)
-    if wants_tensors and where(with_tensors.error) != where(with_arrays.error):
-        return with_tensors
-    return with_arrays
+    return with_tensors if wants_tensors and _unlike(with_arrays, with_tensors) else with_arrays
+
+
+def _unlike(one, other):
+    return type(one.error) is not type(other.error) or where(one.error) != where(other.error)
 
 
 def _copy(value):

@@ -3,17 +3,19 @@
 import itertools
 
 import answers_lesson_04
+import answers_lesson_05
+import answers_lesson_06
 import nonsense
 import numpy as np
 import pytest
 
 from course_lib import check
-from course_lib.check import lesson_04
+from course_lib.check import lesson_04, lesson_05, lesson_06
 from course_lib.check.call import call
 from course_lib.check.judge import TOLERANCE, Exercise
 
-ANSWERS = [answers_lesson_04]
-LESSONS = [lesson_04]
+ANSWERS = [answers_lesson_04, answers_lesson_05, answers_lesson_06]
+LESSONS = [lesson_04, lesson_05, lesson_06]
 
 RIGHT = {name: answers for module in ANSWERS for name, answers in module.RIGHT.items()}
 WRONG = {name: answers for module in ANSWERS for name, answers in module.WRONG.items()}
