@@ -60,7 +60,7 @@ def write_stamp(text):
 
 
 def pip_install(*arguments):
-    pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.check_call(pip + list(arguments), cwd=ROOT)
 
 
@@ -74,8 +74,9 @@ def main():
     if os.path.exists(VENV) and (read_stamp() == UNFINISHED or not os.path.exists(PYTHON)):
         shutil.rmtree(VENV)
     if not os.path.exists(VENV):
-        print("Making .venv and installing the course into it. This happens once.")
         os.mkdir(VENV)
+    print("Installing into .venv what the course needs. It takes a minute or two, once.")
+    sys.stdout.flush()
     write_stamp(UNFINISHED)
     if not os.path.exists(PYTHON):
         subprocess.check_call([sys.executable, "-m", "venv", VENV])
