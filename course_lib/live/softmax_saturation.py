@@ -21,7 +21,8 @@ SEED = 0
 SHOWN = (86, 4)
 
 SCALES = ("no scale", "÷ √d_k", "÷ d_k")
-MEASURES = ("Largest weight, average", "Entropy in nats, average", "Size of softmax's Jacobian")
+MEASURES = ("Largest weight, average", "Entropy, average", "Jacobian of softmax, average")
+UNITS = ("", "nats", "Frobenius norm")
 REACH = 40  # the histogram's axis ends at ± this score
 
 
@@ -187,9 +188,13 @@ def _scores(figure, theme):
     bars = axes.stairs([0], [0, 1], fill=True, alpha=0.65, animated=True)
     (dashes,) = axes.plot([], [], linestyle=(0, (4, 3)), linewidth=1.5, **moves)
     (span,) = axes.plot([], [], marker="|", markersize=9, **moves)
-    in_corner = {"transform": axes.transAxes, "va": "top", "linespacing": 1.4} | moves
-    spread = axes.text(0.01, 0.98, "", **in_corner)
-    own = axes.text(0.99, 0.98, "", ha="right", **in_corner)
+    corner, rows = {"transform": axes.transAxes, "color": theme.ink}, (0.9, 0.76)
+    for y, name in zip(rows, ("measured σ", "theory, dashed"), strict=True):
+        axes.text(0.01, y, name, **corner)
+    # What moves is as short as can be: a text costs its length to draw.
+    right = corner | {"ha": "right", "animated": True}
+    measured, theory = (axes.text(0.33, y, "", **right) for y in rows)
+    own, outside = (axes.text(0.99, y, "", **right) for y in rows)
     (own_at,) = axes.plot([], [], marker="v", markersize=7, **moves)
 
     def update(state):
@@ -197,13 +202,10 @@ def _scores(figure, theme):
         bars.set_color(theme.accents[SCALES.index(state.scale)])
         dashes.set_data(x * state.theory, bell)
         span.set_data([-state.sigma, state.sigma], [np.exp(-0.5)] * 2)
-        text = f"σ = {state.sigma:.2f}\ntheory (dashed) {state.theory:.2f}"
-        if state.outside > 0.005:
-            text += f"\n{state.outside:.0%} lie outside"
-        spread.set_text(text)
-        own.set_text(
-            "" if state.own is None else f"each query with itself\n{state.own:.1f} on average"
-        )
+        measured.set_text(number(state.sigma))
+        theory.set_text(number(state.theory))
+        outside.set_text(f"outside: {state.outside:.0%}" if state.outside > 0.005 else "")
+        own.set_text("" if state.own is None else f"▼ with itself: {state.own:.1f}")
         own_at.set_data(([], []) if state.own is None else ([state.own], [0.2]))
 
     return update
@@ -212,22 +214,24 @@ def _scores(figure, theme):
 def _weights(figure, theme):
     """Draw one query's weights, a row of bars for each scale."""
     rows = []
+    keys = np.arange(TOKENS)
     for n, scale in enumerate(SCALES):
         box = (6.45, 4.15 - 0.625 * n, 2.55, 0.5)
         axes = _axes(figure, theme, box, scale, "" if n else "The weights of one query", "y")
         axes.set(xlim=(-0.6, TOKENS - 0.4), ylim=(0, 1), yticks=(1,), xticks=())
         axes.set_ylabel(scale, rotation=0, ha="right", va="center", color=theme.accents[n])
         axes.yaxis.set_label_coords(-0.04, 0.4)
-        bars = axes.bar(range(TOKENS), [0] * TOKENS, color=theme.accents[n], animated=True)
+        # Thick lines: one artist, drawn in a fifth of the time that ten rectangles take.
+        bars = axes.vlines(keys, 0, 0, theme.accents[n], linewidth=13, animated=True)
         largest = axes.text(0, 0, "", ha="center", color=theme.ink, fontsize=9, animated=True)
         rows.append((bars, largest))
-    axes.set_xticks(range(TOKENS))
+    axes.set_xticks(keys)
     axes.set_xlabel("key j")
 
     def update(state):
         for scale, (bars, largest), weights in zip(SCALES, rows, state.weights, strict=True):
-            for bar, weight in zip(bars, weights, strict=True):
-                bar.set(height=weight, alpha=1 if scale == state.scale else 0.5)
+            ends = np.stack([keys, keys, keys * 0, weights], axis=1).reshape(TOKENS, 2, 2)
+            bars.set(segments=ends.swapaxes(1, 2), alpha=1 if scale == state.scale else 0.5)
             best, weight = int(weights.argmax()), float(weights.max())
             largest.set_text(number(weight))
             if weight < 0.6:  # above its bar, or beside it
@@ -240,10 +244,10 @@ def _weights(figure, theme):
 
 def _curve(figure, theme, n, top):
     """Draw one measure over all d_k, a line for each scale, with a marker at the slider."""
-    box = (0.5 + 3.05 * n, 0.5, 2.4, 1.5)
+    box = (0.5 + 3.1 * n, 0.5, 2.35, 1.5)
     axes = _axes(figure, theme, box, MEASURES[n], MEASURES[n], grid="y")
     axes.set_xscale("log", base=2)
-    axes.set(xlim=(0.85, D_MAX * 1.15), ylim=(0, top * 1.05), xlabel="d_k")
+    axes.set(xlim=(0.85, D_MAX * 1.15), ylim=(0, top * 1.05), xlabel="d_k", ylabel=UNITS[n])
     axes.set_xticks([1, 8, 64, 512], ["1", "8", "64", "512"])
     d_k = np.unique(np.geomspace(1, D_MAX, 40).round().astype(int))  # evenly along the axis
     here = axes.axvline(1, color=theme.muted, linewidth=1, animated=True)
