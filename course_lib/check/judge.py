@@ -185,15 +185,22 @@ def _known_mistake(exercise, case, made):
     raised_nan = isinstance(made.error, ValueError) and "NaN" in str(made.error)
     if not (made.outputs or raised_nan) or made.changed or _same(made.outputs, case.expected):
         return None
-    with np.errstate(all="ignore"):
-        for mistake in exercise.mistakes:
-            for answer in mistake.answers:
-                wrong = answer(*case.inputs.values())
-                wrong = wrong if isinstance(wrong, tuple) else (wrong,)
-                made_nan = raised_nan and any(np.isnan(array).any() for array in wrong)
-                if made_nan or _same(made.outputs, wrong):
-                    return mistake.name, mistake.says
+    for mistake in exercise.mistakes:
+        for answer in mistake.answers:
+            wrong = _what_it_leads_to(answer, case)
+            made_nan = raised_nan and any(np.isnan(array).any() for array in wrong)
+            if made_nan or _same(made.outputs, wrong):
+                return mistake.name, mistake.says
     return None
+
+
+def _what_it_leads_to(answer, case):
+    try:
+        with np.errstate(all="ignore"):
+            outputs = answer(*case.inputs.values())
+    except ValueError:  # shapes that do not fit: this mistake cannot be made on these inputs
+        return ()
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def _trouble(case, made):
