@@ -106,6 +106,7 @@ class OpenNotebook:
         self.page.on("console", self._take_console)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("websocket", lambda socket: self.requests.append(socket.url))
         workspace = secrets.token_hex(4)
         url = f"{address}/lab/workspaces/{workspace}/tree/{name}?token={token}"
         self.page.goto(url)
@@ -134,14 +135,64 @@ class OpenNotebook:
         """Return how many cells the notebook has."""
         return self.page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length")
 
+    def foreign_requests(self):
+        """Return the addresses of requests that left the machine."""
+        own = ("http://127.0.0.1:", "ws://127.0.0.1:", "blob:http://127.0.0.1:", "data:")
+        return [url for url in self.requests if not url.startswith(own)]
+
     def explorers(self):
-        """Return the explorers on the page, each with its picture already on the screen."""
+        """Return every explorer on the page, once all pictures have the screen's resolution."""
         self.page.wait_for_function(
-            "[...document.querySelectorAll('.live-explorer canvas')].every(c => c.width !== 300)"
+            "[...document.querySelectorAll('.live-explorer')].every((root) => {"
+            "  const canvas = root.querySelector('canvas');"
+            "  return canvas?.width === Math.round(canvas?.clientWidth * devicePixelRatio);"
+            "})"
         )
-        return self.page.locator(".live-explorer").all()
+        return [Explorer(root) for root in self.page.locator(".live-explorer").all()]
+
+    def set_theme(self, name):
+        """Switch JupyterLab to "JupyterLab Light" or "JupyterLab Dark"."""
+        self.command("apputils:change-theme", theme=name)
 
     def close(self):
         """Shut the kernel down and close the page."""
         self.command("kernelmenu:shutdown")
         self.page.context.close()
+
+
+class Explorer:
+    """One explorer in the page.
+
+    Attributes
+    ----------
+    root, canvas, says : playwright's Locator
+    """
+
+    def __init__(self, root):
+        self.root = root
+        self.canvas = root.locator("canvas.live-canvas")
+        self.says = root.locator(".live-says")
+
+    def sentence(self):
+        """Return the sentence below the picture."""
+        return self.says.inner_text()
+
+    def pixels(self):
+        """Return the picture's pixels, as one string."""
+        return self.canvas.evaluate("canvas => canvas.toDataURL()")
+
+    def handle(self, name):
+        """Return the handle of the slider with this description."""
+        return self.root.get_by_role("slider", name=name, exact=True)
+
+    def wait_for_sentence(self, text):
+        """Wait until the sentence contains `text`."""
+        self.says.filter(has_text=text).wait_for(timeout=10_000)
+
+    def wait_for_other_pixels(self, before):
+        """Wait until the picture is another than `before`; return it."""
+        end = time.monotonic() + 10
+        while (now := self.pixels()) == before:
+            assert time.monotonic() < end, "the picture did not change within 10 seconds"
+            self.root.page.wait_for_timeout(20)
+        return now
