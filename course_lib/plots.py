@@ -153,7 +153,7 @@ _VISIBLE = {"\n": "↵", "\r": "↵", "\t": "⇥"}
 
 
 def literal(label, longest=14):
-    """Return a token's text as it can be drawn on one line.
+    """Return a text as it can be drawn on one line, with `parse_math=False`.
 
     A line break becomes ↵, a tab ⇥, a lone space ␣; a character that matplotlib's own font does
     not have becomes □ (other fonts differ from machine to machine); a long label is cut with ….
@@ -190,7 +190,7 @@ def style(axes, theme, grid=None):
 def headline(figure, title, theme, width=None):
     """Write the finding above everything, left-aligned and wrapped; return its height in inches."""
     width = width or figure.get_size_inches()[0]
-    lines = textwrap.wrap(title, int(width * 9.5))
+    lines = textwrap.wrap(literal(title, 400), int(width * 9.5))
     look = {"color": theme.ink, "fontsize": 12, "fontweight": "bold", "parse_math": False}
     figure.suptitle("\n".join(lines), x=0.1 / width, ha="left", **look)
     return 0.21 * len(lines) + 0.15
@@ -198,9 +198,14 @@ def headline(figure, title, theme, width=None):
 
 def values(array, what, ranks, entries):
     """Return `array` (list, NumPy array or Tensor) as float64, or say what is wrong with it."""
-    array = np.asarray(array.numpy() if hasattr(array, "numpy") else array)
-    if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
-        raise TypeError(f"{what}: expected numbers, got dtype {array.dtype}")
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise ValueError(
+            f"{what}: expected shape {entries}, got rows of several lengths"
+        ) from error
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{what}: expected real numbers, got dtype {array.dtype}")
     if array.ndim not in ranks:
         raise ValueError(f"{what}: expected shape {entries}, got {list(array.shape)}")
     if array.size == 0:
@@ -233,9 +238,22 @@ def _weights(array, ranks, entries):
     return array
 
 
+def _keep(keep, shape):
+    """Return a boolean mask that fits `shape`."""
+    keep = np.asarray(keep)
+    if keep.dtype != bool:
+        raise TypeError(
+            f"keep: expected booleans, True where a key may be attended to, got {keep.dtype}; "
+            "from an additive mask, pass mask == 0"
+        )
+    if keep.shape not in (shape, shape[-2:]):
+        raise ValueError(f"keep: shape {list(keep.shape)} does not fit weights {list(shape)}")
+    return np.broadcast_to(keep, shape)
+
+
 def number(value):
-    """Return a value with two decimals and a true minus sign."""
-    return f"{value:.2f}".replace("-", "−")
+    """Return a value with two decimals and a true minus sign; what rounds to 0 has none."""
+    return f"{value:z.2f}".replace("-", "−")
 
 
 def labels_for(labels, count, what, longest=14):
@@ -301,15 +319,7 @@ def weights_heatmap(weights, keep=None, queries=None, keys=None, names=None, tit
         If `keep` is not boolean.
     """
     weights = _weights(weights, (2, 3), "[T, T_total] or [N, T, T_total]")
-    forbidden = np.zeros(weights.shape, bool)
-    if keep is not None:
-        keep = np.asarray(keep)
-        if keep.dtype != bool:
-            raise TypeError(
-                f"keep: expected booleans, True where a key may be attended to, got {keep.dtype}; "
-                "from an additive mask, pass mask == 0"
-            )
-        forbidden = ~np.broadcast_to(keep, weights.shape)
+    forbidden = np.zeros(weights.shape, bool) if keep is None else ~_keep(keep, weights.shape)
     look = (theme.sequential, Normalize(0, 1), "weight", "forbidden: weight 0")
     return _heatmaps(weights, forbidden, look, queries, keys, names, title, theme)
 
@@ -339,8 +349,11 @@ def _heatmaps(panels, forbidden, look, queries, keys, names, title, theme):
         look = {"facecolor": theme.forbidden, "edgecolor": theme.hatch, "hatch": "////"}
         figure.legend(
             handles=[Patch(label=forbidden_means, linewidth=0, **look)],
-            **{"loc": "lower left", "bbox_to_anchor": (grid[0].get_position().x0, 0)},
-            **{"frameon": False, "labelcolor": theme.ink, "fontsize": 10, "borderaxespad": 0.3},
+            loc="lower left",
+            bbox_to_anchor=(grid[0].get_position().x0, 0),
+            borderaxespad=0.3,
+            frameon=False,
+            labelcolor=theme.ink,
         )
     return figure
 
@@ -479,6 +492,8 @@ def line_chart(x, lines, theory=None, xlabel="", ylabel="", log_x=False, title="
     x = _finite(x, "x", (1,), "[n]")
     if log_x and x.min() <= 0:
         raise ValueError(f"x: a logarithmic axis needs values above 0, but the least is {x.min()}")
+    if not lines:
+        raise ValueError("lines: none given, nothing to draw")
     if len(lines) > len(theme.accents):
         raise ValueError(f"lines: {len(lines)} of them; more than three are hard to tell apart")
     figure = new_figure(7.5, 3.8, theme)
@@ -496,8 +511,8 @@ def line_chart(x, lines, theory=None, xlabel="", ylabel="", log_x=False, title="
         if len(y) != len(x):
             raise ValueError(f"{name}: {len(y)} values for {len(x)} values of x")
         axes.plot(x, y, color=color, **look)
-    axes.set_xlabel(xlabel, parse_math=False)
-    axes.set_ylabel(ylabel, parse_math=False)
+    axes.set_xlabel(literal(xlabel, 60), parse_math=False)
+    axes.set_ylabel(literal(ylabel, 40), parse_math=False)
     _name_lines(axes, [(name, y, color) for name, y, color, _ in drawn])
     headline(figure, title, theme)
     return figure
@@ -511,8 +526,12 @@ def _name_lines(axes, drawn):
     for name, y, color in sorted(drawn, key=lambda line: line[1][-1]):
         last = max(float(y[-1]), last + apart)
         axes.annotate(
-            **{"text": literal(name, 40), "xy": (1.01, last), "color": color, "fontsize": 10},
-            **{"xycoords": ("axes fraction", "data"), "va": "center", "parse_math": False},
+            literal(name, 40),
+            (1.01, last),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            color=color,
+            parse_math=False,
         )
 
 
@@ -535,6 +554,8 @@ def histograms(samples, sigmas, xlabel="score", title="", theme=LIGHT):
     ValueError
         For NaN or infinities, no samples, or a σ that is not positive.
     """
+    if not samples:
+        raise ValueError("samples: none given, nothing to draw")
     if len(samples) != len(sigmas):
         raise ValueError(f"sigmas: {len(sigmas)} of them for {len(samples)} sets of samples")
     if min(sigmas) <= 0:
@@ -552,9 +573,10 @@ def histograms(samples, sigmas, xlabel="score", title="", theme=LIGHT):
         axes.stairs(height, bins, fill=True, color=color, alpha=0.6)
         bell = np.exp(-((x / sigma) ** 2) / 2) / (sigma * np.sqrt(2 * np.pi))
         axes.plot(x, bell, color=theme.ink, linestyle=(0, (4, 3)), linewidth=1.5)
-        measured = f"{name}: σ = {sample.std():.2f}, theory {sigma:.2f}"
+        measured = f"{literal(name, 40)}: σ = {number(sample.std())}, theory {number(sigma)}"
         axes.set_title(measured, loc="left", fontsize=10, color=color, parse_math=False)
         axes.set(ylim=(0, 1.15 * bell.max()), yticks=(), xlim=(-reach, reach))
-    rows[-1].set_xlabel(xlabel, parse_math=False)
+    rows[0].set_title("dashed: normal density", loc="right", fontsize=10, color=theme.ink)
+    rows[-1].set_xlabel(literal(xlabel, 60), parse_math=False)
     headline(figure, title, theme)
     return figure
