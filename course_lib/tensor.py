@@ -673,13 +673,12 @@ def embedding(ids, weight):
     ids = _integer_ids("embedding", ids, len(weight))
 
     def backward(g):
-        flat, rows = ids.ravel(), g.reshape(ids.size, -1)
+        flat, rows = ids.ravel(), g.reshape(-1, *weight.shape[1:])
         # `grad[ids] += g` would lose repeated ids, np.add.at is slow: sort, then add up each run
         order = np.argsort(flat, kind="stable")
         seen, starts = np.unique(flat[order], return_index=True)
         grad = np.zeros_like(weight._data)
-        if ids.size:
-            grad[seen] = np.add.reduceat(rows[order], starts, axis=0)
+        grad[seen] = np.add.reduceat(rows[order], starts, axis=0)
         return (grad,)
 
     return _result(weight._data[ids], (weight,), backward, "embedding")
