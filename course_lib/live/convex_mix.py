@@ -94,10 +94,10 @@ def says(state):
 
 def explore():
     """Return the explorer: an amount for each token; the output can be dragged too."""
-    start = {"the": 0.05, "river": 0.77, "bank": 0.18}
+    start = {"the": 0.05, "river": 0.75, "bank": 0.2}
     controls = {
         token: ipywidgets.FloatSlider(
-            amount, min=0, max=1, step=0.01, description=f"Amount of {token}"
+            amount, min=0, max=1, step=0.05, description=f"Amount of {token}"
         )
         for token, amount in start.items()
     }
