@@ -58,8 +58,8 @@ class Call:
     changed: str | None = None  # the input that the function changed in place
 
 
-def call(function, inputs, n_outputs):
-    """Call `function` with copies of `inputs`: as NumPy arrays and, if that raises, as Tensors.
+def call(function, inputs, n_outputs, as_tensors=False):
+    """Call `function` with copies of `inputs`.
 
     Parameters
     ----------
@@ -69,36 +69,14 @@ def call(function, inputs, n_outputs):
         The arguments by name, in order. They are passed by position.
     n_outputs : int
         How many arrays the function should return.
+    as_tensors : bool
+        Whether it gets its floating-point arrays as Tensors.
 
     Returns
     -------
     Call
     """
-    with_arrays = _attempt(function, inputs, n_outputs, _copy)
-    if not isinstance(with_arrays.error, AttributeError | TypeError | ValueError | IndexError):
-        return with_arrays
-    with_tensors = _attempt(function, inputs, n_outputs, _copy_as_tensor)
-    if with_tensors.error is None:
-        return with_tensors
-    # Both raised: an array lacks the Tensor's methods, so tell what the Tensors met beyond that.
-    wants_tensors = isinstance(with_arrays.error, AttributeError | TypeError)
-    return with_tensors if wants_tensors and _unlike(with_arrays, with_tensors) else with_arrays
-
-
-def _unlike(one, other):
-    return type(one.error) is not type(other.error) or where(one.error) != where(other.error)
-
-
-def _copy(value):
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _copy_as_tensor(value):
-    is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    return Tensor(value) if is_float else _copy(value)
-
-
-def _attempt(function, inputs, n_outputs, copy):
+    copy = _copy_as_tensor if as_tensors else _copy
     given = {name: copy(value) for name, value in inputs.items()}
     result = Call()
     finished = threading.Event()
@@ -126,6 +104,15 @@ def _attempt(function, inputs, n_outputs, copy):
     result.printed = printed.getvalue()
     result.changed = next((name for name in inputs if _differs(given[name], inputs[name])), None)
     return result
+
+
+def _copy(value):
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _copy_as_tensor(value):
+    is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return Tensor(value) if is_float else _copy(value)
 
 
 @contextlib.contextmanager
@@ -177,10 +164,16 @@ def _differs(given, original):
 
 
 def _as_arrays(answer, n_outputs):
+    if inspect.iscoroutine(answer):
+        answer.close()  # or Python warns that nobody awaited it
     if n_outputs == 1 or answer is None or answer is Ellipsis:
         return (as_array(answer),)
-    if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != n_outputs:
+    if isinstance(answer, tuple | list):
+        answer = [as_array(entry) for entry in answer]
+    elif not isinstance(answer, np.ndarray) or answer.ndim == 0:
         raise NotNumbers(f"{_in_words(answer)}, where {n_outputs} arrays are expected.")
+    if len(answer) != n_outputs:
+        raise NotNumbers(f"{len(answer)} arrays, where {n_outputs} are expected.")
     return tuple(as_array(entry) for entry in answer)
 
 
@@ -198,8 +191,6 @@ def as_array(answer):
         raise Unfilled
     if answer is None:
         raise NotNumbers("None: is there a return?")
-    if inspect.iscoroutine(answer):
-        answer.close()  # or Python warns that nobody awaited it
     if isinstance(answer, Tensor):
         return answer.data
     if isinstance(answer, list | tuple):

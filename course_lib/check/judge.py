@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.check.call import TIME_LIMIT, NotNumbers, Unfilled, as_array, call, error_in_words
+from course_lib.check.call import (
+    TIME_LIMIT,
+    NotNumbers,
+    Unfilled,
+    as_array,
+    call,
+    error_in_words,
+    where,
+)
 
 TOLERANCE = 1e-4  # absolute and relative; a float32 answer is as good as a float64 one
 HALF_TOLERANCE = 1e-2  # for float16
@@ -102,7 +110,7 @@ def judge(exercise, function):
         if not _accepts(function, case.inputs):
             says = f"The checker calls it with {_list_words(list(case.inputs))}, in this order."
             return Result(name, WRONG, says)
-        made = call(function, case.inputs, len(exercise.outputs))
+        made = call_either_way(function, case)
         printed = printed or made.printed
         if _is_unfilled(function, made):
             says = "" if _does_nothing(function) else "There is still something to fill in."
@@ -156,6 +164,29 @@ def judge_value(name, answer, expected, mistakes=(), tolerance=TOLERANCE):
     return Result(name, WRONG, says)
 
 
+def call_either_way(function, case):
+    """Call with arrays and, if that does not give the right answer, with Tensors.
+
+    Not only after an error: `x.transpose(-2, -1)` of a matrix means one thing to an array and
+    another to a Tensor.
+    """
+    made = call(function, case.inputs, len(case.expected))
+    if _same(made.outputs, case.expected) or made.changed or not made.in_time:
+        return made
+    with_tensors = call(function, case.inputs, len(case.expected), as_tensors=True)
+    if _same(with_tensors.outputs, case.expected):
+        return with_tensors
+    if made.error is None or with_tensors.error is None:
+        return made if made.error is None else with_tensors
+    # Both raised: an array lacks the Tensor's methods, so tell what the Tensors met beyond that.
+    wants_tensors = isinstance(made.error, AttributeError | TypeError)
+    return with_tensors if wants_tensors and _unlike(made.error, with_tensors.error) else made
+
+
+def _unlike(error, other):
+    return type(error) is not type(other) or where(error) != where(other)
+
+
 def _accepts(function, inputs):
     try:
         inspect.signature(function).bind(*inputs.values())
@@ -189,7 +220,7 @@ def _known_mistake(exercise, case, made):
         for answer in mistake.answers:
             wrong = _what_it_leads_to(answer, case)
             made_nan = raised_nan and any(np.isnan(array).any() for array in wrong)
-            if made_nan or _same(made.outputs, wrong):
+            if made_nan or (made.outputs and _same(made.outputs, wrong)):
                 return mistake.name, mistake.says
     return None
 

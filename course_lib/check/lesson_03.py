@@ -48,7 +48,7 @@ def parameter_count(answer):
     -------
     Result
     """
-    return judge_value("parameter_count", answer, 3 * (64 * 64 + 64), _COUNTS)
+    return judge_value("parameter_count", answer, 3 * (64 * 64 + 64), _COUNTS, tolerance=0)
 
 
 def _cases():
