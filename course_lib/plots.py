@@ -19,6 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from course_lib.tensor import Tensor
+
 # ------------------------------------------------------------------------------------ themes
 
 
@@ -57,7 +59,7 @@ LIGHT = Theme(
     ink="#1b1f24",
     muted="#59626d",
     grid="#e3e6ea",
-    accents=("#b84a00", "#0b6cb3", "#00785a"),
+    accents=("#b84a00", "#0b6cb3", "#00553f"),
     sequential=LinearSegmentedColormap.from_list(
         "weights_light", ["#f4f8f6", "#b9dfd0", "#5fb39a", "#12795f", "#003f31"]
     ),
@@ -65,15 +67,15 @@ LIGHT = Theme(
         "scores_light",
         ["#083f73", "#3d86c2", "#a9cdea", "#f7f7f5", "#f7c59a", "#d97a2b", "#873700"],
     ),
-    forbidden="#d5d8dc",
-    hatch="#9aa1a9",
+    forbidden="#cbcdd0",
+    hatch="#90969d",
 )
 DARK = Theme(
     paper="#111111",
     ink="#eceff2",
     muted="#a9b1bb",
     grid="#33383e",
-    accents=("#ff9a5c", "#62b5f0", "#3fc9a0"),
+    accents=("#ff9a5c", "#62b5f0", "#8fe3b0"),
     sequential=LinearSegmentedColormap.from_list(
         "weights_dark", ["#16211e", "#11503f", "#1c8a6c", "#5ccfac", "#d6fbee"]
     ),
@@ -173,6 +175,13 @@ def new_figure(width, height, theme, layout="constrained"):
     return figure
 
 
+def settle(figure):
+    """Lay a figure out once and for all, so that a second look shows the same; return it."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
 def style(axes, theme, grid=None):
     """Give an Axes the house style; `grid` is "x", "y", "both" or None."""
     axes.set_facecolor(theme.paper)
@@ -187,6 +196,14 @@ def style(axes, theme, grid=None):
         axes.grid(axis=grid, color=theme.grid, linewidth=1)
 
 
+def label_ticks(axis, labels, room):
+    """Label positions 0, 1, 2, …, each `room` inches wide; thin them and turn them to fit."""
+    step = next(n for n in (1, 2, 5, 10, 20, 50, 100, len(labels)) if n * room >= 0.17)
+    upright = axis.axis_name == "x" and max(map(len, labels)) * 0.085 > step * room
+    at = range(0, len(labels), step)
+    axis.set_ticks(at, labels[::step], parse_math=False, rotation=90 if upright else 0)
+
+
 def headline(figure, title, theme, width=None):
     """Write the finding above everything, left-aligned and wrapped; return its height in inches."""
     width = width or figure.get_size_inches()[0]
@@ -199,7 +216,7 @@ def headline(figure, title, theme, width=None):
 def values(array, what, ranks, entries):
     """Return `array` (list, NumPy array or Tensor) as float64, or say what is wrong with it."""
     try:
-        array = np.asarray(array)
+        array = np.asarray(array.data if isinstance(array, Tensor) else array)
     except ValueError as error:
         raise ValueError(
             f"{what}: expected shape {entries}, got rows of several lengths"
@@ -369,10 +386,11 @@ def _cells(axes, matrix, forbidden, colormap, norm, cell, theme):
         hidden = np.ma.masked_array(np.zeros((t, t_total)), ~forbidden)
         gray = ListedColormap([theme.forbidden])
         axes.pcolor(x, y, hidden, cmap=gray, hatch="////", edgecolors=theme.hatch, linewidth=0)
-    if cell >= 0.42:
-        for i, j in np.argwhere(~forbidden):
+    numbers = {(i, j): number(matrix[i, j]) for i, j in np.argwhere(~forbidden)}
+    if max(map(len, numbers.values()), default=0) * 0.085 + 0.05 < cell:
+        for (i, j), text in numbers.items():
             color = text_color(colormap(norm(matrix[i, j])))
-            axes.text(j, i, number(matrix[i, j]), ha="center", va="center", color=color, fontsize=9)
+            axes.text(j, i, text, ha="center", va="center", color=color, fontsize=9)
     axes.set(xlim=(-0.5, t_total - 0.5), ylim=(t - 0.5, -0.5))
     style(axes, theme)
     axes.spines["bottom"].set_visible(False)
@@ -380,13 +398,11 @@ def _cells(axes, matrix, forbidden, colormap, norm, cell, theme):
 
 
 def _tokens(axes, queries, keys, cell, theme, left, top):
-    """Label rows and columns at their own positions, thinned where they would overlap."""
-    step = next(n for n in (1, 2, 5, 10, 20, 50, 100, len(keys)) if n * cell >= 0.17)
-    upright = 90 if max(map(len, keys)) * 0.085 > cell * step else 0
+    """Label rows and columns at their own positions."""
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_xticks(range(0, len(keys), step), keys[::step], parse_math=False, rotation=upright)
-    axes.set_yticks(range(0, len(queries), step), queries[::step], parse_math=False)
+    label_ticks(axes.xaxis, keys, cell)
+    label_ticks(axes.yaxis, queries, cell)
     axes.tick_params(labelleft=left, labeltop=top, labelcolor=theme.ink)
     axes.set(xlabel="key j" if top else "", ylabel="query i" if left else "")
 
@@ -449,7 +465,8 @@ def weight_bars(weights, keys=None, names=None, title="", theme=LIGHT):
     count, t = weights.shape
     keys = labels_for(keys, t, "keys")
     names = [""] * count if names is None else labels_for(names, count, "names", longest=60)
-    figure = new_figure(min(2.5 + 0.5 * t, 9), 1.3 + 1.2 * count, theme)
+    width = min(2.5 + 0.5 * t, 9)
+    figure = new_figure(width, 1.5 + 1.2 * count, theme)
     rows = figure.subplots(count, 1, sharex=True, squeeze=False).ravel()
     for n, axes in enumerate(rows):
         color = theme.accents[n % len(theme.accents)]
@@ -459,12 +476,11 @@ def weight_bars(weights, keys=None, names=None, title="", theme=LIGHT):
         axes.set_title(names[n], loc="left", fontsize=10, color=color, parse_math=False)
         for j, weight in enumerate(weights[n] if t <= 16 else ()):
             axes.text(j, weight + 0.04, number(weight), ha="center", color=theme.ink, fontsize=9)
-    step = next(n for n in (1, 2, 5, 10, 20, 50, 100, t) if t / n <= 32)
-    rows[-1].set_xticks(range(0, t, step), keys[::step], parse_math=False)
+    label_ticks(rows[-1].xaxis, keys, (width - 0.7) / t)
     rows[-1].tick_params(axis="x", labelcolor=theme.ink)
     rows[-1].set_xlabel("key j")
     headline(figure, title, theme)
-    return figure
+    return settle(figure)
 
 
 def line_chart(x, lines, theory=None, xlabel="", ylabel="", log_x=False, title="", theme=LIGHT):
@@ -515,7 +531,7 @@ def line_chart(x, lines, theory=None, xlabel="", ylabel="", log_x=False, title="
     axes.set_ylabel(literal(ylabel, 40), parse_math=False)
     _name_lines(axes, [(name, y, color) for name, y, color, _ in drawn])
     headline(figure, title, theme)
-    return figure
+    return settle(figure)
 
 
 def _name_lines(axes, drawn):
@@ -579,4 +595,4 @@ def histograms(samples, sigmas, xlabel="score", title="", theme=LIGHT):
     rows[0].set_title("dashed: normal density", loc="right", fontsize=10, color=theme.ink)
     rows[-1].set_xlabel(literal(xlabel, 60), parse_math=False)
     headline(figure, title, theme)
-    return figure
+    return settle(figure)

@@ -130,9 +130,14 @@ def compute(d_k, scale, q_is_k):
     itself = np.eye(TOKENS, dtype=bool) & q_is_k
     edges, heights = histogram(scores, theory)
     return State(
-        **{"d_k": d_k, "scale": scale, "q_is_k": q_is_k, "edges": edges, "heights": heights},
+        d_k=d_k,
+        scale=scale,
+        q_is_k=q_is_k,
+        edges=edges,
+        heights=heights,
         outside=float((np.abs(scores) > REACH).mean()),
-        **{"sigma": float(scores[:, ~itself].std()), "theory": theory},
+        sigma=float(scores[:, ~itself].std()),
+        theory=theory,
         own=float(scores[:, itself].mean()) if q_is_k else None,
         weights=np.array(weights),
         curves=pool_curves(q_is_k),
