@@ -103,7 +103,7 @@ def _keys(figure, theme):
         end.set_data(*state.query[:, None])
         length = max(np.hypot(*state.query), 1e-9)
         unit = state.query / length
-        line.set_data(*np.stack([-3 * unit, 3 * unit]).T)
+        line.set_data(*np.stack([-4 * unit, 4 * unit]).T)
         feet.set_segments([(key, unit * (key @ unit)) for key in KEYS])
 
     return update
