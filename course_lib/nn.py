@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from course_lib.tensor import Tensor, embedding, layer_norm
+from course_lib.tensor import Tensor, embedding, layer_norm, linear
 
 __all__ = ["MLP", "Embedding", "LayerNorm", "Linear", "Module"]
 
@@ -118,8 +118,9 @@ class Linear(Module):
                 f"Linear: x is {list(x.shape)}, its last axis must be {self.weight.shape[0]} "
                 "(in_features)"
             )
-        y = x @ self.weight  # [..., in_features] @ [in_features, out_features]
-        return y if self.bias is None else y + self.bias
+        if self.bias is None:
+            return x @ self.weight  # [..., in_features] @ [in_features, out_features]
+        return linear(x, self.weight, self.bias)  # x @ W + b
 
 
 class Embedding(Module):
