@@ -97,20 +97,27 @@ async function unpack(pixels) {
 
 // ------------------------------------------------------------------------------------ screen
 
+// While JupyterLab changes its theme, the page is without style for a moment: wait until it rests.
 function reportScreen(model, canvas, signal) {
+  let timer;
   const report = () => {
-    if (!canvas.clientWidth) return; // hidden
-    model.set("theme", isDark(canvas) ? "dark" : "light");
-    model.set("width", Math.round(canvas.clientWidth * window.devicePixelRatio));
+    if (!canvas.clientWidth) return; // hidden; it is called again when it is shown
+    const width = Math.round(canvas.clientWidth * window.devicePixelRatio);
+    model.set("screen", [isDark(canvas) ? "dark" : "light", width]);
     model.save_changes();
   };
-  const theme = new MutationObserver(report);
+  const reportSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(report, 100);
+  };
+  const theme = new MutationObserver(reportSoon);
   theme.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", report, { signal });
-  const size = new ResizeObserver(report); // calls at once, when the canvas is on the page
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", reportSoon, { signal });
+  const size = new ResizeObserver(reportSoon); // calls at once, when the canvas is on the page
   size.observe(canvas);
-  window.addEventListener("resize", report, { signal }); // also when the page is zoomed
+  window.addEventListener("resize", reportSoon, { signal }); // also when the page is zoomed
   signal.addEventListener("abort", () => {
+    clearTimeout(timer);
     theme.disconnect();
     size.disconnect();
   });

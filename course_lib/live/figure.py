@@ -129,8 +129,11 @@ class LiveFigure(anywidget.AnyWidget):
     frame = traitlets.Dict().tag(sync=True)  # its "moves" counts the changes of value so far
 
     # What the view tells the kernel.
-    theme = traitlets.Enum(list(THEMES), "light").tag(sync=True)
-    width = traitlets.Int(None, min=1, max=8000, allow_none=True).tag(sync=True)  # screen pixels
+    screen = traitlets.Tuple(  # its theme, and how many of its pixels the figure is wide
+        traitlets.Enum(list(THEMES)),
+        traitlets.Int(min=1, max=8000, allow_none=True),
+        default_value=("light", None),
+    ).tag(sync=True)
     shown = traitlets.Int(0).tag(sync=True)  # the "moves" of the last frame on the screen
 
     def __repr__(self):
@@ -180,7 +183,7 @@ class Explorer(ipywidgets.VBox):
             name=name, takes_pointer=on_pointer is not None, takes_keys=on_key is not None
         )
         self._build()
-        self.figure.observe(self._build, ["theme", "width"])
+        self.figure.observe(self._build, "screen")
         self.figure.on_msg(self._take_input)
         for control in controls.values():
             control.style.description_width = "initial"  # a long description is not cut off
@@ -200,9 +203,9 @@ class Explorer(ipywidgets.VBox):
     def _build(self, _change=None):
         """Draw everything, for the theme and the resolution of the view."""
         with self._lock, self._stopping():
+            theme, width = self.figure.screen
             state = self._compute(**self.values)
-            picture = self._draw(state, theme=THEMES[self.figure.theme])
-            self._show(state, Screen(picture, self.figure.width))
+            self._show(state, Screen(self._draw(state, theme=THEMES[theme]), width))
 
     def _move(self, _change=None):
         """Draw what moves, for the values of the controls."""

@@ -1,13 +1,10 @@
 """One JupyterLab and one Chromium for all browser tests, on a copy of the notebooks."""
 
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import real_lab
-
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 # Not for the whole session: playwright's event loop would be in the way of the notebook tests.
@@ -15,7 +12,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 def lab(chromium, tmp_path_factory):
     """Address and token of the JupyterLab, the folder it serves, and the browser."""
     folder = tmp_path_factory.mktemp("served")
-    shutil.copytree(NOTEBOOKS, folder, dirs_exist_ok=True)
+    shutil.copytree(real_lab.NOTEBOOKS, folder, dirs_exist_ok=True)
     private = tmp_path_factory.mktemp("private")
     with (
         real_lab.jupyterlab(folder, private) as (address, token),

@@ -10,9 +10,11 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 CHROMIUM_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -141,14 +143,24 @@ class OpenNotebook:
         return [url for url in self.requests if not url.startswith(own)]
 
     def explorers(self):
-        """Return every explorer on the page, once all pictures have the screen's resolution."""
+        """Yield every explorer in view, once its picture has the screen's resolution."""
+        for root in self.page.locator(".live-explorer").all():
+            explorer = Explorer(root)
+            explorer.says.scroll_into_view_if_needed()
+            explorer.canvas.scroll_into_view_if_needed()
+            self.page.wait_for_function(
+                "canvas => canvas.width === Math.round(canvas.clientWidth * devicePixelRatio)",
+                arg=explorer.canvas.element_handle(),
+            )
+            yield explorer
+
+    def settle(self):
+        """Wait until the kernel has nothing left to do."""
+        self.page.wait_for_timeout(100)
         self.page.wait_for_function(
-            "[...document.querySelectorAll('.live-explorer')].every((root) => {"
-            "  const canvas = root.querySelector('canvas');"
-            "  return canvas?.width === Math.round(canvas?.clientWidth * devicePixelRatio);"
-            "})"
+            "jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
         )
-        return [Explorer(root) for root in self.page.locator(".live-explorer").all()]
+        self.page.wait_for_timeout(100)
 
     def set_theme(self, name):
         """Switch JupyterLab to "JupyterLab Light" or "JupyterLab Dark"."""

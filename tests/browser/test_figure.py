@@ -100,12 +100,14 @@ def notebook(lab, open_notebook):
 
 @pytest.fixture
 def plane(notebook):
-    return notebook.explorers()[0]
+    plane, *_ = notebook.explorers()
+    return plane
 
 
 @pytest.fixture
 def slow(notebook):
-    return notebook.explorers()[1]
+    _, slow, *_ = notebook.explorers()
+    return slow
 
 
 def at(explorer, x, y):

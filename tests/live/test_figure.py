@@ -135,7 +135,7 @@ def test_a_picture_in_which_nothing_moves_is_sent_whole():
 @pytest.mark.parametrize("width", [150, 333, 400, 801])
 def test_the_picture_is_as_wide_as_the_view_says(width):
     explorer = explore()
-    explorer.figure.width = width
+    explorer.figure.screen = ("light", width)
     shown = on_screen(explorer.figure)
     assert shown.shape[1] == width
     assert explorer.figure.base["css_size"] == [400, 150]
@@ -145,16 +145,16 @@ def test_the_picture_is_as_wide_as_the_view_says(width):
 
 def test_the_theme_of_the_view_is_followed_and_moves_on():
     explorer = explore()
-    explorer.figure.theme = "dark"
+    explorer.figure.screen = ("dark", None)
     explorer.controls["x"].value = 8
     off = np.abs(on_screen(explorer.figure).astype(int) - drawn_anew(8, DARK)).max(axis=-1) > 3
     assert off.mean() < 0.01
 
 
-@pytest.mark.parametrize("name, value", [("theme", "sepia"), ("width", 0), ("width", 10**6)])
-def test_a_view_cannot_ask_for_nonsense(name, value):
+@pytest.mark.parametrize("screen", [("sepia", 400), ("dark", 0), ("dark", 10**6), ("dark",)])
+def test_a_view_cannot_ask_for_nonsense(screen):
     with pytest.raises(traitlets.TraitError):
-        setattr(explore().figure, name, value)
+        explore().figure.screen = screen
 
 
 # ------------------------------------------------------------------------------------ pages
@@ -165,7 +165,7 @@ def test_a_page_without_a_kernel_gets_the_still_picture_and_the_sentence(monkeyp
     monkeypatch.setattr(live, "display", lambda data, metadata=None, raw=False: shown.append(data))
     explorer = explore()
     explorer.controls["x"].value = 6
-    explorer.figure.theme = "dark"
+    explorer.figure.screen = ("dark", None)
     explorer._ipython_display_()
     picture, caption = shown
     view = picture["application/vnd.jupyter.widget-view+json"]
@@ -240,7 +240,7 @@ def test_another_theme_does_not_hide_an_error():
     with pytest.raises(ValueError):
         explorer.controls["fails"].value = True
     with pytest.raises(ValueError):
-        explorer.figure.theme = "dark"
+        explorer.figure.screen = ("dark", None)
     assert explorer.figure.failed and "fails is <on>" in explorer.figure.says
 
 
@@ -282,7 +282,7 @@ def event(explorer, kind, x, y):
 def test_the_pointer_arrives_in_data_coordinates(width):
     seen = []
     explorer = pointing_explorer(seen)
-    explorer.figure.width = width
+    explorer.figure.screen = ("light", width)
     send(explorer, event(explorer, "down", 2, 1))
     send(explorer, event(explorer, "move", 7, 0), event(explorer, "up", 14, 0))  # to the outside
     assert seen == [(2, 1, "down", "bars"), (7, 0, "move", "bars"), (14, 0, "up", "bars")]
@@ -338,7 +338,7 @@ def test_only_a_view_that_showed_an_answer_counts_as_moved():
 
 def test_another_theme_is_no_move():
     explorer = explore()
-    explorer.figure.theme = "dark"
+    explorer.figure.screen = ("dark", None)
     explorer.figure.shown = explorer.figure.frame["moves"]
     assert not explorer.has_moved()
 
