@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_lib.nn import Linear, Module
-from course_lib.tensor import Tensor, _result
+from course_lib.tensor import Tensor, _result, cat, linear
 
 __all__ = [
     "AttentionSteps",
@@ -113,55 +113,58 @@ def attention(q, k, v, mask=None, return_steps=False):
     return (output, steps) if return_steps else output
 
 
-def fused_attention(q, k, v, mask=None):
-    """Compute `attention` as one operation with its backward written out: the same, but faster.
+def fused_attention(qkv, n_head, mask=None):
+    """Split into heads, attend, merge: one operation with its backward written out, to be fast.
 
-    The weights stay un-normalized, e = exp(scores − row maximum), and each row of the output is
-    divided by its sum of e: T · d_v divisions in place of T · T_total (Dao et al. 2022,
-    "FlashAttention", §3.1). Every result takes over the memory layout of its q, k or v, so heads
-    that are views of [B, T, D] are split and merged without a copy.
+    The same numbers as `attention` gives for each head. The weights stay un-normalized,
+    e = exp(scores − row maximum), and each row of the output is divided by its sum of e: T · d_k
+    divisions in place of T · T (Dao et al. 2022, "FlashAttention", §3.1).
 
     Parameters
     ----------
-    q, k, v, mask
-        As in `attention`, but with equal batch axes and one dtype, and the mask is a constant.
+    qkv : Tensor [B, T, 3 D]
+        Queries, keys and values side by side, of all heads.
+    n_head : int
+    mask : array, optional
+        As in `attention`, broadcast to [B, n_head, T, T].
 
     Returns
     -------
-    Tensor [..., T, d_v]
+    Tensor [B, T, D]
 
     Raises
     ------
     ValueError, TypeError
         As `attention`; also if a score is NaN.
     """
-    _check_shapes(q, k, v)
-    _check_same_batch(q, k, v)
-    scale = q.dtype.type(1 / math.sqrt(q.shape[-1]))
-    scaled_q = q.data * scale
-    e = scaled_q @ k.data.mT  # [..., T, T_total]
+    b, t, width = qkv.shape
+    q, k, v = _split_heads(qkv.data, n_head)  # views [B, H, T, head_dim]
+    scale = qkv.dtype.type(1 / math.sqrt(q.shape[-1]))
+    q = q * scale
+    e = q @ k.mT  # [B, H, T, T]
     if mask is not None:
         e += _additive(mask, e)
     e -= _row_max(e)
     np.exp(e, out=e)
     total = _row_sum(e)
     total[total == 0] = 1  # a query that may see nothing gets 0 / 1
-    out = np.empty_like(q.data, shape=(*q.shape[:-1], v.shape[-1]))
-    np.matmul(e, v.data, out=out)
+    out = np.matmul(e, v, out=np.empty_like(q))
     out /= total
 
     def backward(g):
-        g = g / total
-        ds = g @ v.data.mT
-        ds -= _row_dot(g, out)  # softmax's backward: s (g − Σ g s), the sum being g · out
+        g = g.reshape(b, t, n_head, -1).swapaxes(1, 2) / total
+        ds = g @ v.mT
+        ds -= _row_dot(g, out)  # softmax's backward: s (g − Σ g s), and that sum is g · out
         ds *= e
-        dq = np.matmul(ds, k.data, out=np.empty_like(q.data))
+        d_qkv = np.empty_like(qkv.data)
+        dq, dk, dv = _split_heads(d_qkv, n_head)
+        np.matmul(ds, k, out=dq)
         dq *= scale
-        dk = np.matmul(ds.mT, scaled_q, out=np.empty_like(k.data))
-        dv = np.matmul(e.mT, g, out=np.empty_like(v.data))
-        return dq, dk, dv
+        np.matmul(ds.mT, q, out=dk)
+        np.matmul(e.mT, g, out=dv)
+        return (d_qkv,)
 
-    return _result(out, (q, k, v), backward, "attention")
+    return _result(out.swapaxes(1, 2).reshape(b, t, width // 3), (qkv,), backward, "attention")
 
 
 def blocked_attention(q, k, v, block=128, causal=False):
@@ -329,13 +332,15 @@ class MultiHeadAttention(Module):
         `mask` and `return_steps` are as in `attention`; with a `cache` (KVCache) the T tokens of x
         also attend to the cached ones, and the mask is [T, T_total].
         """
-        q, k, v = (self._split(layer(x)) for layer in (self.c_q, self.c_k, self.c_v))
+        layers = (self.c_q, self.c_k, self.c_v)
+        if cache is None and not return_steps:
+            weight = cat([layer.weight for layer in layers], dim=1)  # [D, 3 D]
+            qkv = linear(x, weight, cat([layer.bias for layer in layers]))  # one product for three
+            return self.c_proj(fused_attention(qkv, self.n_head, mask))
+        q, k, v = (self._split(layer(x)) for layer in layers)  # [B, H, T, head_dim]
         if cache is not None:
             k, v = cache.append(k, v)  # [B, H, T_total, head_dim]
-        if return_steps:
-            heads, steps = attention(q, k, v, mask, return_steps=True)  # [B, H, T, head_dim]
-        else:
-            heads = fused_attention(q, k, v, mask)
+        heads, steps = attention(q, k, v, mask, return_steps=True)  # [B, H, T, head_dim]
         out = self.c_proj(heads.transpose(1, 2).reshape(x.shape))
         return (out, steps) if return_steps else out
 
@@ -364,6 +369,14 @@ def _tiles(t, t_total, block, causal):
             columns.append((slice(left, right), hidden))
         tiles.append((slice(top, end), columns))
     return tiles
+
+
+def _split_heads(qkv, n_head):
+    """View an array [B, T, 3 D] as three of [B, H, T, head_dim]."""
+    b, t, width = qkv.shape
+    if width % (3 * n_head):
+        raise ValueError(f"attention: {list(qkv.shape)} is not 3 × {n_head} heads of equal width")
+    return qkv.reshape(b, t, 3, n_head, -1).transpose(2, 0, 3, 1, 4)
 
 
 def _row_max(scores):
