@@ -162,7 +162,7 @@ def explore():
     """Return the explorer: four scores, and the constant."""
     controls = {
         f"score_{n}": ipywidgets.FloatSlider(
-            value, min=-5, max=5, step=0.2, description=f"Score {n}"
+            value, min=-2, max=10, step=0.2, description=f"Score {n}"
         )
         for n, value in enumerate(START, start=1)
     }
