@@ -88,6 +88,15 @@ def test_prints_are_kept_but_not_without_end(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_closed_output_is_survived():
+    def closes(x):
+        print("last words")
+        sys.stdout.close()
+        return x
+
+    assert call(closes, INPUTS, 1).printed == "last words\n"
+
+
 def test_prints_are_shown_below_the_verdict():
     def chatty(q, k):
         print("hello")
@@ -178,6 +187,21 @@ def test_of_two_errors_the_one_that_came_further_is_shown():
         return q.dott(k)
 
     assert "numpy.ndarray" in check.scores(misspells).message
+
+
+def test_code_without_a_source_has_a_line_number_only():
+    exec(compile("def hidden(q, k):\n    raise KeyError('x')", "<hidden>", "exec"), space := {})
+    assert check.scores(space["hidden"]).message.startswith("KeyError on line 2: 'x'")
+
+
+def test_only_pythons_own_not_implemented_stands_for_a_stub():
+    class NoInputHere(NotImplementedError):
+        pass  # a kernel raises such an error for input()
+
+    def asks(q, k):
+        raise NoInputHere("no input")
+
+    assert check.scores(asks).status == "wrong"
 
 
 def test_an_error_message_holds_no_address():
