@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 __all__ = [
     "Tensor",
@@ -28,17 +32,57 @@ __all__ = [
     "where",
 ]
 
+P, R = ParamSpec("P"), TypeVar("R")
+Array = NDArray[Any]
+Grads = Iterable[Array | None]  # one for each parent; None where it requires none
+Dims = int | Sequence[int] | None
+DTYPES = tuple(np.dtype(t) for t in (np.float16, np.float32, np.float64, np.int64, np.bool_))
+
 _recording = contextvars.ContextVar("recording", default=True)
 
 
 @contextlib.contextmanager
-def no_grad():
+def no_grad() -> Iterator[None]:
     """Inside this block (or a function it decorates) operations are computed but not recorded."""
     token = _recording.set(False)
     try:
         yield
     finally:
         _recording.reset(token)
+
+
+def _no_new_nan(operation: Callable[P, R]) -> Callable[P, R]:
+    """Make `operation` refuse to make a NaN out of numbers; NaNs that were put in pass through."""
+    causes = {
+        "divide": "0/0 or inf/inf; did an exp overflow? (softmax subtracts the maximum first)",
+        "log": "the logarithm of a negative number",
+        "sqrt": "the square root of a negative number",
+        "power": "a negative number to a fractional power",
+        "multiply": "0 · inf",
+    }
+
+    @functools.wraps(operation)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            with np.errstate(all="ignore", invalid="raise"):
+                return operation(*args, **kwargs)
+        except FloatingPointError as error:  # "invalid value encountered in divide"
+            op = operation.__name__.strip("_").removeprefix("true")
+            cause = causes.get(str(error).split()[-1], "inf − inf")
+            raise ValueError(f"{op}: this makes NaN: {cause}") from None
+
+    return guarded
+
+
+def _comparison(ufunc: np.ufunc) -> Callable[[Tensor, ArrayLike], Tensor]:
+    def compare(self: Tensor, other: ArrayLike) -> Tensor:
+        try:
+            a, b = _operands(ufunc.__name__, self, other)
+        except TypeError:
+            return NotImplemented  # what is no number is not equal, and has no order
+        return _result(ufunc(a._data, b._data), (), None, ufunc.__name__)
+
+    return compare
 
 
 class Tensor:
@@ -48,11 +92,13 @@ class Tensor:
     ----------
     data : number, nested list, ndarray or Tensor
         The values; they are copied. Python numbers and lists of fractions become float32; NumPy's
-        float16, float32 and float64 arrays keep their dtype; integers become int64; booleans stay.
+        float16, float32 and float64 keep their dtype; integers become int64 (which wraps around
+        beyond 2⁶³, as NumPy's does); booleans stay. Beside a Tensor of fractions, numbers and
+        lists take its dtype.
     requires_grad : bool
         Whether `backward` shall leave a gradient in `grad`. Only for floating-point tensors.
     dtype : numpy dtype, optional
-        Overrides the rule above.
+        Overrides the rule above: float16, float32, float64, int64 or bool.
 
     Attributes
     ----------
@@ -65,7 +111,8 @@ class Tensor:
     Raises
     ------
     TypeError
-        For values that are not numbers, and for ``requires_grad=True`` on integers or booleans.
+        For values that are not numbers, for fractions where `dtype` is int64, and for
+        ``requires_grad=True`` on integers or booleans.
     ValueError
         For ragged lists and for numbers that do not fit in the dtype.
     """
@@ -76,69 +123,89 @@ class Tensor:
         "_data",
         "_op",
         "_parents",
+        "_requires_grad",
         "_retain",
         "grad",
-        "requires_grad",
     )
     __array_ufunc__ = None  # makes `ndarray + Tensor` ask Tensor.__radd__, not loop over elements
     __hash__ = object.__hash__  # `==` compares elements, so Python would drop the default hash
 
-    def __init__(self, data, *, requires_grad=False, dtype=None):
-        self._data = _frozen(_to_array(data, dtype))
-        if requires_grad and self._data.dtype.kind != "f":
+    _backward: Callable[[Array], Grads] | None
+    _parents: tuple[Tensor, ...]
+    grad: Array | None
+
+    def __init__(
+        self, data: ArrayLike, *, requires_grad: bool = False, dtype: DTypeLike | None = None
+    ) -> None:
+        self._data = _to_array(data, dtype)
+        self._data.setflags(write=False)
+        self._parents, self._backward, self._op, self._retain = (), None, "leaf", False
+        self.requires_grad = requires_grad
+        self.grad = None
+
+    @property
+    def data(self) -> Array:
+        return self._data
+
+    @data.setter
+    def data(self, value: ArrayLike) -> None:
+        array = _to_array(value, self.dtype)
+        if array.shape != self.shape:
+            raise ValueError(
+                f"data: {list(array.shape)} can't replace {list(self.shape)}; "
+                "a tensor keeps its shape. Did a gradient broadcast?"
+            )
+        array.setflags(write=False)
+        self._data = array
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value and self.dtype.kind != "f":
             raise TypeError(
                 f"Tensor: requires_grad=True needs floating-point values, not {self.dtype}; "
                 "a gradient of whole numbers has no meaning. Write 2.0 instead of 2?"
             )
-        self.requires_grad = bool(requires_grad)
-        self.grad = None
-        self._parents, self._backward, self._op, self._retain = (), None, "leaf", False
+        self._requires_grad = bool(value)
 
     @property
-    def data(self):
-        return self._data
-
-    @data.setter
-    def data(self, value):
-        array = _to_array(value, self.dtype)
-        if array.shape != self.shape:
-            raise ValueError(
-                f"data: {_dims_text(array.shape)} can't replace {_dims_text(self.shape)}; "
-                "a tensor keeps its shape. Did a gradient broadcast?"
-            )
-        self._data = _frozen(array)
-
-    @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return self._data.shape
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         return self._data.ndim
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype[Any]:
         return self._data.dtype
 
-    def item(self):
+    def item(self) -> Any:
         """Return the one value of a one-element tensor as a Python number."""
         if self._data.size != 1:
-            raise ValueError(f"item: needs exactly one value, got shape {_dims_text(self.shape)}")
+            raise ValueError(f"item: needs exactly one value, got shape {list(self.shape)}")
         return self._data.item()
 
-    def detach(self):
+    def numpy(self) -> Array:
+        """Return a copy of the values; raises TypeError if the tensor requires a gradient."""
+        return np.array(self)
+
+    def detach(self) -> Tensor:
         """Return a tensor with the same values that no gradient flows through."""
         return _result(self._data, (), None, "detach")
 
-    def retain_grad(self):
+    def retain_grad(self) -> None:
         """Ask `backward` to leave a gradient here too, although this tensor was computed."""
-        if not self.requires_grad:
+        if not self._requires_grad:
             raise RuntimeError("retain_grad: this tensor is a constant; no gradient reaches it")
         self._retain = True
 
     # -- the walk back ---------------------------------------------------------------------------
 
-    def backward(self, gradient=None):
+    def backward(self, gradient: ArrayLike | None = None) -> None:
         """Add ∂self/∂leaf, times `gradient`, to the `grad` of every leaf that requires one.
 
         Walks the recorded operations from last to first without recursion, and frees them on the
@@ -154,162 +221,174 @@ class Tensor:
         RuntimeError
             On a constant, on a non-scalar without `gradient`, or on a graph already walked.
         ValueError
-            If `gradient` has another shape, or if a backward makes a NaN out of numbers.
+            If `gradient` has another shape, or if a gradient becomes NaN where it was numbers.
         """
-        order = self._tape()
-        arriving = {id(self): self._seed(gradient)}
-        leaves = []
-        while order:
-            node = order.pop()
-            g = arriving.pop(id(node))
-            if node._backward is None or node._retain:
-                leaves.append((node, g))
-            if node._backward is None:
-                continue
-            with _nan_is_an_error(f"the backward of {node._op}"):
-                grads = node._backward(g)
-            for parent, grad in zip(node._parents, grads, strict=True):
-                if parent.requires_grad:
-                    grad = grad.astype(parent.dtype, copy=False)
-                    seen = arriving.get(id(parent))
-                    # not in place: two parents may have been handed the same array
-                    arriving[id(parent)] = grad if seen is None else seen + grad
-            node._parents, node._backward = (), _already_walked
-        for node, g in leaves:
-            node.grad = np.array(g) if node.grad is None else node.grad + g
+        arriving, uses = {self: self._seed(gradient)}, self._uses()
+        ready, reached, suspects = [self], [], []
+        # NumPy calls when a NaN is made, at times without cause; it counts if one arrives
+        with np.errstate(all="ignore", invalid="call", call=lambda *_: suspects.append(node._op)):
+            while ready:
+                node = ready.pop()
+                g = arriving.pop(node)
+                if node._backward is None or node._retain:
+                    reached.append((node, g))
+                if node._backward is None:
+                    continue
+                for parent, grad in zip(node._parents, node._backward(g), strict=True):
+                    if parent._requires_grad:
+                        grad = unbroadcast(grad, parent.shape).astype(parent.dtype, copy=False)
+                        # a new sum, not `+=`: two parents may have been handed the same array
+                        arriving[parent] = arriving[parent] + grad if parent in arriving else grad
+                        uses[parent] -= 1
+                        if uses[parent] == 0:  # all gradients have arrived
+                            del uses[parent]
+                            ready.append(parent)
+                node._parents, node._backward = (), _already_walked
+            grads = [
+                np.array(g) if node.grad is None else np.add(node.grad, g, dtype=g.dtype)
+                for node, g in reached
+            ]
+        if suspects and any(np.isnan(grad).any() for grad in grads):
+            raise ValueError(
+                f"backward: the backward of {suspects[0]} makes NaN: 0 · inf, 0/0 or inf − inf; "
+                "look for a value that is inf, or for a slope that is (√x and log x at 0)"
+            )
+        for (node, _), grad in zip(reached, grads, strict=True):
+            node.grad = grad
 
-    def _tape(self):
-        """List self and all it was made from, each after everything that it was made from."""
-        if not self.requires_grad:
+    def _uses(self) -> dict[Tensor, int]:
+        """Count how many recorded operations behind self use each tensor."""
+        uses: dict[Tensor, int] = {}
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            if node._backward is _already_walked:
+                _already_walked()
+            for parent in node._parents:
+                if parent._requires_grad:
+                    if parent not in uses:
+                        stack.append(parent)
+                    uses[parent] = uses.get(parent, 0) + 1
+        return uses
+
+    def _seed(self, gradient: ArrayLike | None) -> Array:
+        """Check that a walk can start here, and return the gradient it starts with."""
+        if not self._requires_grad:
             raise RuntimeError(
                 "backward: this tensor is a constant: nothing it was made from has "
                 "requires_grad=True (or it was computed inside no_grad)"
             )
-        order, visited, stack = [], set(), [(self, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-            elif id(node) not in visited:
-                if node._backward is _already_walked:
-                    _already_walked(None)
-                visited.add(id(node))
-                stack.append((node, True))
-                stack.extend((p, False) for p in node._parents if p.requires_grad)
-        return order
-
-    def _seed(self, gradient):
         if gradient is None:
             if self._data.size != 1:
                 raise RuntimeError(
-                    f"backward: the result has shape {_dims_text(self.shape)}, not one value; "
+                    f"backward: the result has shape {list(self.shape)}, not one value; "
                     "pass a gradient of that shape, or reduce it first (.sum() or .mean())"
                 )
             return np.ones_like(self._data)
         seed = _to_array(gradient, self.dtype)
         if seed.shape != self.shape:
             raise ValueError(
-                f"backward: the gradient has shape {_dims_text(seed.shape)}, "
-                f"the result {_dims_text(self.shape)}; they must be equal"
+                f"backward: the gradient has shape {list(seed.shape)}, "
+                f"the result {list(self.shape)}; they must be equal"
             )
         return seed
 
-    # -- arithmetic ------------------------------------------------------------------------------
+    # -- arithmetic; `backward` sums each gradient over the axes that broadcasting repeated -------
 
-    def __add__(self, other):
+    @_no_new_nan
+    def __add__(self, other: ArrayLike) -> Tensor:
         a, b = _operands("add", self, other)
-        with _nan_is_an_error("add"):
-            out = a._data + b._data
-        return _result(
-            out, (a, b), lambda g: (unbroadcast(g, a.shape), unbroadcast(g, b.shape)), "add"
-        )
+        return _result(a._data + b._data, (a, b), lambda g: (g, g), "add")
 
-    def __sub__(self, other):
+    @_no_new_nan
+    def __sub__(self, other: ArrayLike) -> Tensor:
         a, b = _operands("sub", self, other)
-        with _nan_is_an_error("sub"):
-            out = a._data - b._data
-        return _result(
-            out, (a, b), lambda g: (unbroadcast(g, a.shape), unbroadcast(-g, b.shape)), "sub"
-        )
+        return _result(a._data - b._data, (a, b), lambda g: (g, -g), "sub")
 
-    def __mul__(self, other):
+    @_no_new_nan
+    def __mul__(self, other: ArrayLike) -> Tensor:
         a, b = _operands("mul", self, other)
-        with _nan_is_an_error("mul"):
-            out = a._data * b._data
+        x, y = a._data, b._data
 
-        def backward(g):
-            return _for(a, lambda: g * b._data), _for(b, lambda: g * a._data)
+        def backward(g: Array) -> Grads:
+            return g * y if a._requires_grad else None, g * x if b._requires_grad else None
 
-        return _result(out, (a, b), backward, "mul")
+        return _result(x * y, (a, b), backward, "mul")
 
-    def __truediv__(self, other):
+    @_no_new_nan
+    def __truediv__(self, other: ArrayLike) -> Tensor:
         a, b = _operands("div", self, other)
-        with _nan_is_an_error("div"):
-            out = a._data / b._data
+        y = b._data
+        out = a._data / y
 
-        def backward(g):
-            return _for(a, lambda: g / b._data), _for(b, lambda: -g * out / b._data)
+        def backward(g: Array) -> Grads:
+            return g / y, -g * out / y if b._requires_grad else None
 
         return _result(out, (a, b), backward, "div")
 
-    def __pow__(self, other):
+    @_no_new_nan
+    def __pow__(self, other: ArrayLike) -> Tensor:
         a, b = _operands("pow", self, other)
-        with _nan_is_an_error("pow"):
-            out = a._data**b._data
+        x, n = a._data, b._data
+        if n.dtype.kind != "f" and (n < 0).any():
+            raise ValueError(
+                "pow: a whole number to a negative power is a fraction; write 2.0 ** n"
+            )
+        out = x**n
 
-        def backward(g):
-            x, n = a._data, b._data
+        def backward(g: Array) -> Grads:
             # x⁰ is constant; without the test, 0 · 0⁻¹ would be NaN at x = 0
             slope = np.where(n == 0, 0, n * np.where(n == 0, 1, x) ** (n - 1))
-            log_x = np.log(np.where(x > 0, x, 1))
-            return _for(a, lambda: g * slope), _for(b, lambda: g * out * log_x)
+            log_x = np.log(np.where(x == 0, 1, x)) if b._requires_grad else 0
+            return g * slope, g * out * log_x
 
         return _result(out, (a, b), backward, "pow")
 
-    def __neg__(self):
-        return self * -1
-
-    def __radd__(self, other):
-        return _operands("add", other, self)[0] + self
-
-    def __rsub__(self, other):
-        return _operands("sub", other, self)[0] - self
-
-    def __rmul__(self, other):
-        return _operands("mul", other, self)[0] * self
-
-    def __rtruediv__(self, other):
-        return _operands("div", other, self)[0] / self
-
-    def __rpow__(self, other):
-        return _operands("pow", other, self)[0] ** self
-
-    def __rmatmul__(self, other):
-        return _operands("matmul", other, self)[0] @ self
-
-    def __matmul__(self, other):
+    @_no_new_nan
+    def __matmul__(self, other: ArrayLike) -> Tensor:
         a, b = _operands("matmul", self, other)
         _check_matmul(a.shape, b.shape)
-        out = _matmul(a._data, b._data)
+        if b.ndim == 1:  # a column, for now
+            out = a @ b.reshape(-1, 1)
+            return out.reshape(out.shape[:-1])
+        if a.ndim == 1:  # a row, for now
+            out = a.reshape(1, -1) @ b
+            return out.reshape(out.shape[:-2] + out.shape[-1:])
+        x, y = a._data, b._data  # [..., M, K], [..., K, N]
 
-        def backward(g):
-            x = a._data[None, :] if a.ndim == 1 else a._data  # [..., M, K]
-            y = b._data[:, None] if b.ndim == 1 else b._data  # [..., K, N]
-            g = g[..., None] if b.ndim == 1 else g
-            g = g[..., None, :] if a.ndim == 1 else g  # [..., M, N]
-            grad_a = grad_b = None
-            if a.requires_grad:
-                grad_a = unbroadcast(_matmul(g, y.mT), x.shape).reshape(a.shape)
-            if b.requires_grad and b.ndim == 2:  # one large product sums over the batch too
-                grad_b = x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])
-            elif b.requires_grad:
-                grad_b = unbroadcast(_matmul(x.mT, g), y.shape).reshape(b.shape)
-            return grad_a, grad_b
+        def backward(g: Array) -> Grads:  # [..., M, N]
+            grad_a = _matmul(g, y.mT) if a._requires_grad else None
+            if not b._requires_grad:
+                return grad_a, None
+            if b.ndim == 2:  # one large product sums over the batch too
+                return grad_a, _matmul(_rows(x).T, _rows(g))
+            return grad_a, _matmul(x.mT, g)
 
-        return _result(out, (a, b), backward, "matmul")
+        return _result(_matmul(x, y), (a, b), backward, "matmul")
 
-    def _refuse_in_place(self, other):
-        if self.requires_grad and self._backward is None:
+    def __neg__(self) -> Tensor:
+        return self * -1
+
+    def __radd__(self, other: ArrayLike) -> Tensor:
+        return _beside(self, other) + self
+
+    def __rsub__(self, other: ArrayLike) -> Tensor:
+        return _beside(self, other) - self
+
+    def __rmul__(self, other: ArrayLike) -> Tensor:
+        return _beside(self, other) * self
+
+    def __rtruediv__(self, other: ArrayLike) -> Tensor:
+        return _beside(self, other) / self
+
+    def __rpow__(self, other: ArrayLike) -> Tensor:
+        return _beside(self, other) ** self
+
+    def __rmatmul__(self, other: ArrayLike) -> Tensor:
+        return _beside(self, other) @ self
+
+    def _refuse_in_place(self, other: ArrayLike) -> Any:
+        if self._requires_grad and self._backward is None:
             raise TypeError(
                 "a tensor with requires_grad=True can't be changed in place; to move a parameter "
                 "write w.data = w.data - lr * w.grad"
@@ -320,340 +399,345 @@ class Tensor:
 
     # -- comparisons: booleans, which no gradient flows through ----------------------------------
 
-    def __eq__(self, other):
-        return _compare(np.equal, self, other)
-
-    def __ne__(self, other):
-        return _compare(np.not_equal, self, other)
-
-    def __lt__(self, other):
-        return _compare(np.less, self, other)
-
-    def __le__(self, other):
-        return _compare(np.less_equal, self, other)
-
-    def __gt__(self, other):
-        return _compare(np.greater, self, other)
-
-    def __ge__(self, other):
-        return _compare(np.greater_equal, self, other)
+    __eq__ = _comparison(np.equal)  # type: ignore[assignment]
+    __ne__ = _comparison(np.not_equal)  # type: ignore[assignment]
+    __lt__ = _comparison(np.less)
+    __le__ = _comparison(np.less_equal)
+    __gt__ = _comparison(np.greater)
+    __ge__ = _comparison(np.greater_equal)
 
     # -- one value at a time ---------------------------------------------------------------------
 
-    def exp(self):
-        x = _floating("exp", self)
-        with np.errstate(over="ignore"):
-            out = np.exp(x._data)
+    @_no_new_nan
+    def exp(self) -> Tensor:
+        x = _floating(self)
+        out = np.exp(x._data)
         return _result(out, (x,), lambda g: (g * out,), "exp")
 
-    def log(self):
-        x = _floating("log", self)
-        with _nan_is_an_error("log"):
-            out = np.log(x._data)
-        return _result(out, (x,), lambda g: (g / x._data,), "log")
+    @_no_new_nan
+    def log(self) -> Tensor:
+        x = _floating(self)
+        values = x._data
+        return _result(np.log(values), (x,), lambda g: (g / values,), "log")
 
-    def sqrt(self):
-        x = _floating("sqrt", self)
-        with _nan_is_an_error("sqrt"):
-            out = np.sqrt(x._data)
+    @_no_new_nan
+    def sqrt(self) -> Tensor:
+        x = _floating(self)
+        out = np.sqrt(x._data)
         return _result(out, (x,), lambda g: (g / (2 * out),), "sqrt")
 
-    def tanh(self):
-        x = _floating("tanh", self)
+    def tanh(self) -> Tensor:
+        x = _floating(self)
         out = np.tanh(x._data)
         return _result(out, (x,), lambda g: (g * (1 - out * out),), "tanh")
 
-    def relu(self):
-        x = _floating("relu", self)
-        return _result(np.maximum(x._data, 0), (x,), lambda g: (g * (x._data > 0),), "relu")
+    def relu(self) -> Tensor:
+        x = _floating(self)
+        out = np.maximum(x._data, 0)
+        return _result(out, (x,), lambda g: (np.where(out > 0, g, 0),), "relu")
 
-    def gelu(self):
-        """½x(1 + tanh(√(2/π)(x + 0.044715x³))): Hendrycks & Gimpel 2016, §2; GPT-2's form.
+    @_no_new_nan
+    def gelu(self) -> Tensor:
+        """x · ½(1 + tanh(√(2/π)(x + 0.044715x³))): Hendrycks & Gimpel 2016, §2; GPT-2's form.
 
         PyTorch's ``gelu(approximate="tanh")``. Shape and dtype as self.
         """
-        x = _floating("gelu", self)
-        c = math.sqrt(2 / math.pi)
-        with np.errstate(over="ignore"):
-            gate = x._data * x._data  # x**3 would be a hundred times slower than products
-            gate *= 0.044715 * c
-            gate += c
-            gate *= x._data
+        x = _floating(self)
+        values, c = x._data, math.sqrt(2 / math.pi)
+        gate = values * values  # the parts of the formula in place: half the time
+        gate *= 0.044715 * c
+        gate += c
+        gate *= values
         gate = np.tanh(gate)
         gate += 1
-        gate *= 0.5  # ½(1 + tanh(…)), between 0 and 1
-        out = x._data * gate
+        gate *= 0.5
+        out = values * gate
 
-        def backward(g):
-            # (x · gate)' = gate + x · gate', where 1 − tanh² = 4 gate (1 − gate)
-            slope = x._data * x._data
+        def backward(g: Array) -> Grads:
+            z = np.clip(values, -10, 10)  # beyond, the gate stays 0 or 1, and x² could overflow
+            slope = z * z
             slope *= 6 * 0.044715 * c
             slope += 2 * c
-            slope *= 1 - gate
-            slope *= out
+            slope *= z * gate * (1 - gate)
             slope += gate
-            slope *= g
-            return (slope,)
+            return (g * slope,)
 
         return _result(out, (x,), backward, "gelu")
 
     # -- many values to fewer --------------------------------------------------------------------
 
-    def sum(self, dim=None, keepdim=False):
-        dims = _dims("sum", dim, self.ndim)
+    @_no_new_nan
+    def sum(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        dims, shape = _dims("sum", dim, self.ndim), self.shape
         out = self._data.sum(axis=dims, keepdims=keepdim)
+        return _result(out, (self,), lambda g: (_spread(g, shape, dims, keepdim),), "sum")
 
-        def backward(g):
-            return (np.broadcast_to(g if keepdim else np.expand_dims(g, dims), self.shape),)
+    @_no_new_nan
+    def mean(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        x, dims, shape = _floating(self), _dims("mean", dim, self.ndim), self.shape
+        n = _count("mean", shape, dims)
+        out = x._data.mean(axis=dims, keepdims=keepdim)
+        return _result(out, (x,), lambda g: (_spread(g / n, shape, dims, keepdim),), "mean")
 
-        return _result(out, (self,), backward, "sum")
-
-    def mean(self, dim=None, keepdim=False):
-        x = _floating("mean", self)
-        count = _count("mean", x.shape, _dims("mean", dim, x.ndim))
-        return x.sum(dim, keepdim) / count
-
-    def var(self, dim=None, keepdim=False, correction=1):
+    @_no_new_nan
+    def var(self, dim: Dims = None, keepdim: bool = False, correction: int = 1) -> Tensor:
         """Variance over `dim`: Σ(x − mean)² / (count − correction), PyTorch's default of 1.
 
         Raises ValueError where count ≤ correction, which would be 0/0.
         """
-        x = _floating("var", self)
-        count = _count("var", x.shape, _dims("var", dim, x.ndim))
-        if count <= correction:
+        x, dims = _floating(self), _dims("var", dim, self.ndim)
+        n = _count("var", x.shape, dims) - correction
+        if n <= 0:
             raise ValueError(
-                f"var: {count} value(s) with correction={correction} leave nothing to divide by; "
-                "take more values, or correction=0"
+                f"var: {n + correction} value(s) with correction={correction} leave nothing to "
+                "divide by; take more values, or correction=0"
             )
-        centered = x - x.mean(dim, keepdim=True)
-        return (centered * centered).sum(dim, keepdim) / (count - correction)
+        values = x._data
+        out = values.var(axis=dims, keepdims=keepdim, ddof=correction)
 
-    def max(self, dim=None, keepdim=False):
+        def backward(g: Array) -> Grads:
+            centered = values - values.mean(axis=dims, keepdims=True)
+            return (_spread(g * (2 / n), values.shape, dims, keepdim) * centered,)
+
+        return _result(out, (x,), backward, "var")
+
+    def max(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """Largest value over `dim` (values only, as `torch.amax`); ties share the gradient."""
-        dims = _dims("max", dim, self.ndim)
+        dims, values = _dims("max", dim, self.ndim), self._data
         _count("max", self.shape, dims)
-        top = self._data.max(axis=dims, keepdims=True)
-        out = top if keepdim else np.squeeze(top, axis=dims)
+        top = values.max(axis=dims, keepdims=True)
 
-        def backward(g):
-            at_top = self._data == top
+        def backward(g: Array) -> Grads:
+            at_top = (values == top).astype(g.dtype)
             share = at_top / at_top.sum(axis=dims, keepdims=True)
-            return ((g if keepdim else np.expand_dims(g, dims)) * share,)
+            return (_spread(g, values.shape, dims, keepdim) * share,)
 
-        return _result(out, (self,), backward, "max")
+        return _result(top if keepdim else top.squeeze(dims), (self,), backward, "max")
 
-    def logsumexp(self, dim, keepdim=False):
-        """log Σ exp(x) over `dim`, with the maximum taken out first so that nothing overflows."""
-        x, dims = _floating("logsumexp", self), _dims("logsumexp", dim, self.ndim)
+    @_no_new_nan
+    def logsumexp(self, dim: Dims, keepdim: bool = False) -> Tensor:
+        """log Σ exp(x) over `dim`, with the maximum taken out first so that nothing overflows.
+
+        Raises ValueError on +inf, as do `softmax` and `log_softmax`.
+        """
+        x, dims = _floating(self), _dims("logsumexp", dim, self.ndim)
         e, total, top = _shifted_exp("logsumexp", x._data, dims)
-        with np.errstate(divide="ignore"):
-            kept = np.log(total) + top
-        out = kept if keepdim else np.squeeze(kept, axis=dims)
+        out = np.log(total) + top
 
-        def backward(g):
-            g = g if keepdim else np.expand_dims(g, dims)
-            return (g * e / np.where(total == 0, 1, total),)
+        def backward(g: Array) -> Grads:
+            return (_spread(g, e.shape, dims, keepdim) * e / np.where(total == 0, 1, total),)
 
-        return _result(out, (x,), backward, "logsumexp")
+        return _result(out if keepdim else out.squeeze(dims), (x,), backward, "logsumexp")
 
     # -- weights from scores ---------------------------------------------------------------------
 
-    def softmax(self, dim):
+    @_no_new_nan
+    def softmax(self, dim: Dims) -> Tensor:
         """exp(x) / Σ exp(x) over `dim`: values ≥ 0 that sum to 1 (Bridle 1990).
 
         The maximum is subtracted first, which changes nothing but what can overflow. Where every
         entry is −inf the result is 0, not 0/0; so is its gradient. Raises ValueError on +inf.
         """
-        x, dims = _floating("softmax", self), _dims("softmax", dim, self.ndim)
+        x, dims = _floating(self), _dims("softmax", dim, self.ndim)
         s, total, _ = _shifted_exp("softmax", x._data, dims)
         s /= np.where(total == 0, 1, total)
 
-        def backward(g):
+        def backward(g: Array) -> Grads:
             # ∂x_i = s_i (g_i − Σ_j g_j s_j)
             return (s * (g - (g * s).sum(axis=dims, keepdims=True)),)
 
         return _result(s, (x,), backward, "softmax")
 
-    def log_softmax(self, dim):
+    @_no_new_nan
+    def log_softmax(self, dim: Dims) -> Tensor:
         """log(softmax(x)), computed as x − logsumexp(x) so that a small weight is not rounded to 0.
 
-        Where every entry is −inf the result is −inf and the gradient 0.
+        Where every entry is −inf the result is −inf and the gradient 0. Raises ValueError on +inf.
         """
-        x, dims = _floating("log_softmax", self), _dims("log_softmax", dim, self.ndim)
+        x, dims = _floating(self), _dims("log_softmax", dim, self.ndim)
         e, total, top = _shifted_exp("log_softmax", x._data, dims)
-        safe = np.where(total == 0, 1, total)
-        out = x._data - (np.log(safe) + top)
+        sees_nothing = total == 0
+        total = np.where(sees_nothing, 1, total)
+        out = x._data - (np.log(total) + top)
 
-        def backward(g):
-            s = e / safe
-            # an all −inf row has s = 0 everywhere; no gradient may pass there
-            return (np.where(total == 0, 0, g - s * g.sum(axis=dims, keepdims=True)),)
+        def backward(g: Array) -> Grads:
+            grad = g - e / total * g.sum(axis=dims, keepdims=True)
+            return (np.where(sees_nothing, 0, grad),)
 
         return _result(out, (x,), backward, "log_softmax")
 
     # -- the same values, arranged otherwise -----------------------------------------------------
 
-    def reshape(self, *shape):
-        shape = _unpack(shape)
+    def reshape(self, *shape: Any) -> Tensor:
+        before, after = self.shape, _unpack(shape)
         try:
-            out = self._data.reshape(shape)
+            out = self._data.reshape(after)
         except (TypeError, ValueError):
             raise ValueError(
-                f"reshape: {_dims_text(self.shape)} holds {self._data.size} values, "
-                f"{_dims_text(shape)} does not fit them"
+                f"reshape: {list(before)} holds {self._data.size} values, "
+                f"{list(after)} does not fit them"
             ) from None
-        return _result(out, (self,), lambda g: (g.reshape(self.shape),), "reshape")
+        return _result(out, (self,), lambda g: (g.reshape(before),), "reshape")
 
-    def permute(self, *dims):
+    def permute(self, *dims: Any) -> Tensor:
         dims = _dims("permute", _unpack(dims), self.ndim)
         if len(dims) != self.ndim:
             raise ValueError(
                 f"permute: {list(dims)} must name each of the {self.ndim} axes of "
-                f"{_dims_text(self.shape)} once"
+                f"{list(self.shape)} once"
             )
-        back = np.argsort(dims)
-        return _result(
-            self._data.transpose(dims), (self,), lambda g: (g.transpose(back),), "permute"
-        )
+        out, back = self._data.transpose(dims), np.argsort(dims)
+        return _result(out, (self,), lambda g: (g.transpose(back),), "permute")
 
-    def transpose(self, dim0, dim1):
+    def transpose(self, dim0: int, dim1: int) -> Tensor:
         (a,), (b,) = _dims("transpose", dim0, self.ndim), _dims("transpose", dim1, self.ndim)
-        return _result(
-            self._data.swapaxes(a, b), (self,), lambda g: (g.swapaxes(a, b),), "transpose"
-        )
+        out = self._data.swapaxes(a, b)
+        return _result(out, (self,), lambda g: (g.swapaxes(a, b),), "transpose")
 
     @property
-    def mT(self):
+    def mT(self) -> Tensor:
         """The last two axes swapped: a matrix, or each matrix of a batch, transposed."""
         if self.ndim < 2:
-            raise ValueError(f"mT: needs at least two axes, got shape {_dims_text(self.shape)}")
+            raise ValueError(f"mT: needs at least two axes, got shape {list(self.shape)}")
         return self.transpose(-2, -1)
 
     @property
-    def T(self):
+    def T(self) -> Tensor:
         """A matrix transposed. For a batch of matrices use `mT`."""
         if self.ndim != 2:
-            raise ValueError(f"T: needs a matrix, got {_dims_text(self.shape)}; did you mean mT?")
+            raise ValueError(f"T: needs a matrix, got {list(self.shape)}; did you mean mT?")
         return self.transpose(0, 1)
 
-    def __getitem__(self, index):
-        index = tuple(_plain(i) for i in index) if isinstance(index, tuple) else _plain(index)
+    def __getitem__(self, index: Any) -> Tensor:
+        index = tuple(map(_fixed, index if isinstance(index, tuple) else (index,)))
         try:
             out = self._data[index]
         except IndexError as error:
-            raise IndexError(f"index into {_dims_text(self.shape)}: {error}") from None
+            raise IndexError(f"index into {list(self.shape)}: {error}") from None
+        like = self._data
+        may_repeat = any(isinstance(i, np.ndarray) for i in index)
 
-        def backward(g):
-            grad = np.zeros_like(self._data)
-            np.add.at(grad, index, g)  # `grad[index] += g` would lose repeated positions
+        def backward(g: Array) -> Grads:
+            grad = np.zeros_like(like)
+            if may_repeat:
+                np.add.at(grad, index, g)  # `grad[index] += g` would lose repeated positions
+            else:
+                grad[index] = g
             return (grad,)
 
         return _result(out, (self,), backward, "index")
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
             "a tensor's values can't be set in place, a backward may need them; "
             "use where(condition, a, b) or masked_fill(mask, value)"
         )
 
-    def masked_fill(self, mask, value):
+    def masked_fill(self, mask: ArrayLike, value: ArrayLike) -> Tensor:
         """Return self with `value` wherever the boolean `mask` is True (PyTorch's polarity)."""
-        return where(mask, value, self)
+        out = where(mask, value, self)
+        if out.shape != self.shape:
+            raise ValueError(
+                f"masked_fill: the mask and the value make {list(out.shape)} out of "
+                f"{list(self.shape)}; both must broadcast to the tensor, not it to them"
+            )
+        return out
 
     # -- Python's own protocols ------------------------------------------------------------------
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self.ndim == 0:
             raise TypeError("len: a tensor with no axes (one number) has no length")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self.item())
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self._data.size != 1:
             raise ValueError(
-                f"bool: shape {_dims_text(self.shape)} is not one truth value; "
+                f"bool: shape {list(self.shape)} is not one truth value; "
                 "use .data.all() or .data.any()"
             )
         return bool(self._data.item())
 
-    def __array__(self, dtype=None, copy=None):
-        if self.requires_grad:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        if self._requires_grad:
             raise TypeError(
                 "this tensor requires a gradient, and NumPy would forget how it was made; "
                 "use Tensor operations, or .data (or .detach()) if you mean the values alone"
             )
-        return np.array(self._data, dtype=dtype)
+        return np.array(self._data, dtype=dtype, copy=copy)
 
-    def __repr__(self):
-        values = np.round(self._data, 4) + 0 if self.dtype.kind == "f" else self._data
+    def __repr__(self) -> str:
+        values, plain = self._data, True
+        if self.dtype.kind == "f":
+            largest = np.abs(values[np.isfinite(values)]).max(initial=0)
+            plain = largest == 0 or 1e-4 <= largest < 1e6
+            if plain:  # + 0 because −0.00001 would round to "-0."
+                values = np.round(values.astype(np.float64), 4) + 0
         with np.printoptions(
-            precision=4, threshold=30, edgeitems=2, linewidth=88, suppress=True, sign="-",
+            precision=4, threshold=30, edgeitems=2, linewidth=88, suppress=plain, sign="-",
             floatmode="maxprec", nanstr="nan", infstr="inf", formatter=None, legacy=False,
         ):  # fmt: skip
             text = np.array2string(values, separator=", ", prefix="Tensor(")
-        default = self.dtype in (np.float32, np.int64, np.bool_)
-        parts = [text, f"shape={_dims_text(self.shape)}"] if self.ndim else [text]
-        parts += [] if default else [f"dtype={self.dtype}"]
-        parts += ["requires_grad=True"] if self.requires_grad else []
+        parts = [text, f"shape={list(self.shape)}"] if self.ndim else [text]
+        parts += [f"dtype={self.dtype}"] if self.dtype in (np.float16, np.float64) else []
+        parts += ["requires_grad=True"] if self._requires_grad else []
         return f"Tensor({', '.join(parts)})"
 
 
 # -- functions of several tensors ----------------------------------------------------------------
 
 
-def where(condition, a, b):
+def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> Tensor:
     """Take `a` where the boolean `condition` is True and `b` elsewhere, all three broadcast.
 
     Raises TypeError if `condition` is not boolean, ValueError if the shapes do not broadcast.
     """
-    keep = _plain(condition)
-    if getattr(keep, "dtype", None) != np.bool_:
+    keep = np.array(_plain(condition))
+    if keep.dtype != np.bool_:
         raise TypeError(
-            f"where: the condition must be boolean, got {getattr(keep, 'dtype', type(keep))}; "
+            f"where: the condition must be boolean, got {keep.dtype}; "
             "write a comparison such as mask == 0"
         )
     a, b = _operands("where", a, b)
     _check_broadcast("where", keep.shape, np.broadcast_shapes(a.shape, b.shape))
-    keep = keep.copy()
 
-    def backward(g):
-        return unbroadcast(np.where(keep, g, 0), a.shape), unbroadcast(
-            np.where(keep, 0, g), b.shape
-        )
+    def backward(g: Array) -> Grads:
+        return np.where(keep, g, 0), np.where(keep, 0, g)
 
     return _result(np.where(keep, a._data, b._data), (a, b), backward, "where")
 
 
-def cat(tensors, dim=0):
+def cat(tensors: Iterable[ArrayLike], dim: int = 0) -> Tensor:
     """Join tensors along an axis they have; all other axes must be equal."""
-    tensors = _same_dtype("cat", tensors)
+    tensors = _one_dtype("cat", tensors)
     (axis,) = _dims("cat", dim, tensors[0].ndim)
     try:
         out = np.concatenate([t._data for t in tensors], axis=axis)
     except ValueError:
-        shapes = ", ".join(_dims_text(t.shape) for t in tensors)
+        shapes = ", ".join(str(list(t.shape)) for t in tensors)
         raise ValueError(f"cat: along axis {axis}, {shapes} differ in another axis") from None
     ends = np.cumsum([t.shape[axis] for t in tensors])[:-1]
-    return _result(out, tuple(tensors), lambda g: np.split(g, ends, axis=axis), "cat")
+    return _result(out, tensors, lambda g: np.split(g, ends, axis=axis), "cat")
 
 
-def stack(tensors, dim=0):
+def stack(tensors: Iterable[ArrayLike], dim: int = 0) -> Tensor:
     """Join tensors of one shape along a new axis."""
-    tensors = _same_dtype("stack", tensors)
-    if len({t.shape for t in tensors}) > 1:
-        shapes = ", ".join(_dims_text(t.shape) for t in tensors)
+    tensors = _one_dtype("stack", tensors)
+    shape = tensors[0].shape
+    if any(t.shape != shape for t in tensors):
+        shapes = ", ".join(str(list(t.shape)) for t in tensors)
         raise ValueError(f"stack: all shapes must be equal, got {shapes}; did you mean cat?")
-    (axis,) = _dims("stack", dim, tensors[0].ndim + 1)
-    out = np.stack([t._data for t in tensors], axis=axis)
-    return _result(out, tuple(tensors), lambda g: list(np.moveaxis(g, axis, 0)), "stack")
+    (axis,) = _dims("stack", dim, len(shape) + 1)
+    return cat([t.reshape(*shape[:axis], 1, *shape[axis:]) for t in tensors], axis)
 
 
-def embedding(ids, weight):
+def embedding(ids: ArrayLike, weight: Tensor) -> Tensor:
     """Look up rows of a table.
 
     Parameters
@@ -669,67 +753,87 @@ def embedding(ids, weight):
 
     Raises
     ------
-    TypeError, IndexError
-        For ids that are not integers, or that have no row.
+    TypeError, IndexError, ValueError
+        For ids that are not integers, or that have no row, and for a table that is no matrix.
     """
-    ids = _integer_ids("embedding", ids, len(weight))
+    weight = _beside(None, weight)
+    if weight.ndim != 2:
+        raise ValueError(f"embedding: the table must be a matrix, got shape {list(weight.shape)}")
+    ids = _row_ids("embedding", ids, len(weight))
+    table = weight._data
 
-    def backward(g):
-        flat, rows = ids.ravel(), g.reshape(-1, *weight.shape[1:])
-        # `grad[ids] += g` would lose repeated ids, np.add.at is slow: sort, then add up each run
-        order = np.argsort(flat, kind="stable")
-        seen, starts = np.unique(flat[order], return_index=True)
-        grad = np.zeros_like(weight._data)
-        grad[seen] = np.add.reduceat(rows[order], starts, axis=0)
+    def backward(g: Array) -> Grads:
+        grad = np.zeros_like(table)
+        if ids.size:  # sorted, the gradients of one row lie together and are summed in one go
+            order = np.argsort(ids, axis=None, kind="stable")
+            rows, starts = np.unique(ids.flat[order], return_index=True)
+            grad[rows] = np.add.reduceat(_rows(g)[order], starts, axis=0)
         return (grad,)
 
-    return _result(weight._data[ids], (weight,), backward, "embedding")
+    return _result(table[ids], (weight,), backward, "embedding")
 
 
-def layer_norm(x, weight, bias, eps=1e-5):
+@_no_new_nan
+def linear(x: ArrayLike, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W + b as one operation: x [..., in], `weight` [in, out], `bias` [out]; returns [..., out].
+
+    Raises ValueError where the shapes are others.
+    """
+    x = _beside(weight, x)
+    if bias is None:
+        return x @ weight
+    x, weight, bias = _one_dtype("linear", (x, weight, bias))
+    if weight.ndim != 2 or x.shape[-1:] != weight.shape[:1] or bias.shape != weight.shape[1:]:
+        raise ValueError(
+            f"linear: x {list(x.shape)}, weight {list(weight.shape)}, bias {list(bias.shape)} "
+            "must be [..., in], [in, out] and [out]"
+        )
+    rows, w = _rows(x._data), weight._data
+    out = _matmul(rows, w)
+    out += bias._data
+
+    def backward(g: Array) -> Grads:
+        grad_x = _matmul(g, w.T) if x._requires_grad else None
+        return grad_x, _matmul(rows.T, _rows(g)), g
+
+    return _result(out.reshape(*x.shape[:-1], w.shape[1]), (x, weight, bias), backward, "linear")
+
+
+@_no_new_nan
+def layer_norm(x: ArrayLike, weight: ArrayLike, bias: ArrayLike, eps: float = 1e-5) -> Tensor:
     """(x − mean) / √(var + eps) · weight + bias over the last axis (Ba et al. 2016, eq. 3–4).
 
     x is [..., D], `weight` and `bias` [D]; the variance divides by D. Returns [..., D]. Raises
-    ValueError where the last axis is not D.
+    ValueError where the last axis is not D, and where the variance overflows.
     """
+    x, weight, bias = (_floating(t) for t in _one_dtype("layer_norm", (x, weight, bias)))
     if x.ndim == 0 or x.shape[-1:] != weight.shape or weight.shape != bias.shape:
         raise ValueError(
-            f"layer_norm: x {_dims_text(x.shape)}, weight {_dims_text(weight.shape)}, bias "
-            f"{_dims_text(bias.shape)}: the last axis of x must be the one axis of both"
+            f"layer_norm: x {list(x.shape)}, weight {list(weight.shape)}, bias "
+            f"{list(bias.shape)}: the last axis of x must be the one axis of both"
         )
-    mean = np.full((x.shape[-1], 1), 1 / x.shape[-1], x.dtype)  # x @ mean: faster than x.mean(-1)
-    normed = x._data - x._data @ mean
-    rstd = 1 / np.sqrt((normed * normed) @ mean + x.dtype.type(eps))
+    w = weight._data
+    values = x._data.astype(np.promote_types(x.dtype, np.float32))  # float16 would overflow soon
+    normed = values - _row_mean(values)
+    variance = _row_mean(normed * normed)
+    if np.isinf(variance).any():
+        raise ValueError("layer_norm: the values are too large, their squares overflow")
+    rstd = 1 / np.sqrt(variance + eps)
     normed *= rstd
-    out = normed * weight._data
-    out += bias._data
 
-    def backward(g):
-        dx = g * weight._data
-        along = (dx * normed) @ mean
-        dx -= dx @ mean
-        dx -= normed * along
-        dx *= rstd
-        return dx, _sum_rows(g * normed), _sum_rows(g)
+    def backward(g: Array) -> Grads:
+        gw = g * w
+        grad = gw - _row_mean(gw)
+        grad -= normed * _row_mean(gw * normed)
+        grad *= rstd
+        return grad, g * normed, g
 
+    out = (normed * w + bias._data).astype(x.dtype, copy=False)
     return _result(out, (x, weight, bias), backward, "layer_norm")
 
 
-def linear(x, weight, bias):
-    """x @ weight + bias as one operation: x [..., D], weight [D, E], bias [E]; returns [..., E]."""
-    x = _floating("linear", x)
-    out = _matmul(x._data, weight._data)
-    out += bias._data
-
-    def backward(g):
-        rows, g_rows = x._data.reshape(-1, weight.shape[0]), g.reshape(-1, weight.shape[1])
-        dx = _matmul(g, weight._data.T) if x.requires_grad else None
-        return dx, rows.T @ g_rows, _sum_rows(g)
-
-    return _result(out, (x, weight, bias), backward, "linear")
-
-
-def cross_entropy(logits, targets, ignore_index=-100):
+@_no_new_nan
+def cross_entropy(logits: ArrayLike, targets: ArrayLike, ignore_index: int = -100) -> Tensor:
     """Mean of −log softmax(logits)[target] over the targets that are not ignored.
 
     Parameters
@@ -750,48 +854,57 @@ def cross_entropy(logits, targets, ignore_index=-100):
         For targets that are not integers, that name no class, whose shape is not that of the
         logits without C, or that are all ignored (the mean of nothing has no value).
     """
-    ids = np.asarray(_plain(targets))
-    if ids.shape != logits.shape[:-1]:
+    logits = _floating(_beside(None, logits))
+    ids = np.array(_plain(targets))
+    if logits.ndim == 0 or ids.shape != logits.shape[:-1]:
         raise ValueError(
-            f"cross_entropy: logits {_dims_text(logits.shape)} need targets "
-            f"{_dims_text(logits.shape[:-1])}, got {_dims_text(ids.shape)}"
+            f"cross_entropy: logits {list(logits.shape)} need targets "
+            f"{list(logits.shape[:-1])}, got {list(ids.shape)}"
         )
-    kept = ids != ignore_index
-    count = int(kept.sum())
-    if count == 0:
+    kept = ids.ravel() != ignore_index
+    n = int(kept.sum())
+    if n == 0:
         raise ValueError(
             f"cross_entropy: all {ids.size} targets are ignored (ignore_index={ignore_index}); "
             "there is nothing to average"
         )
-    ids = _integer_ids("cross_entropy", np.where(kept, ids, 0), logits.shape[-1])
-    e, total, top = _shifted_exp("cross_entropy", _floating("cross_entropy", logits)._data, (-1,))
-    at = ids[..., None]
-    picked = np.take_along_axis(logits._data, at, axis=-1)
-    with _nan_is_an_error("cross_entropy"):
-        losses = (np.log(total) + top - picked)[..., 0]
-    out = np.where(kept, losses, 0).sum(dtype=losses.dtype) / losses.dtype.type(count)
+    shape, rows = logits.shape, _rows(logits._data)[kept]  # [n, C]
+    at = np.arange(n), _row_ids("cross_entropy", ids.ravel()[kept], shape[-1])
+    e, total, top = _shifted_exp("cross_entropy", rows, (1,))
+    out = ((np.log(total) + top)[:, 0] - rows[at]).mean()
 
-    def backward(g):
-        grad = e / total
-        np.put_along_axis(grad, at, np.take_along_axis(grad, at, axis=-1) - 1, axis=-1)
-        return (grad * (kept[..., None] * (g / count)),)
+    def backward(g: Array) -> Grads:
+        grad = np.zeros((len(kept), shape[-1]), e.dtype)
+        weights = e * (g / n / total)
+        weights[at] -= g / n
+        grad[kept] = weights
+        return (grad.reshape(shape),)
 
     return _result(out, (logits,), backward, "cross_entropy")
 
 
-def unbroadcast(g, shape):
+def unbroadcast(g: Array, shape: tuple[int, ...]) -> Array:
     """Sum a gradient over the axes along which an operand of `shape` was repeated.
 
     If one value was used for many results, each of them sends a gradient back; they add up.
+    Raises ValueError if `shape` does not broadcast to that of g.
     """
     if g.shape == shape:
         return g
-    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    repeated = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)
-    return g.sum(axis=repeated, keepdims=True)
+    new = g.ndim - len(shape)  # axes that the operand did not have
+    if new > 0:  # summed as a matrix product, which is faster than .sum
+        n, rest = math.prod(g.shape[:new]), g.shape[new:]
+        g = _matmul(np.ones(n, g.dtype), g.reshape(n, math.prod(rest))).reshape(rest)
+    repeated = tuple(i for i, size in enumerate(shape[: g.ndim]) if size == 1 and g.shape[i] != 1)
+    g = g.sum(axis=repeated, keepdims=True)
+    if g.shape != shape:
+        raise ValueError(f"unbroadcast: {list(shape)} does not broadcast to the gradient's shape")
+    return g
 
 
-def check_gradients(fn, *inputs, eps=1e-6, tolerance=1e-6):
+def check_gradients(
+    fn: Callable[..., Tensor], *inputs: ArrayLike, eps: float = 1e-6, tolerance: float = 1e-6
+) -> bool:
     """Compare `fn`'s gradients with central differences, for every element of every input.
 
     Each element x is moved by ± eps, (f(x + eps) − f(x − eps)) / 2 eps is compared with what
@@ -819,32 +932,30 @@ def check_gradients(fn, *inputs, eps=1e-6, tolerance=1e-6):
     TypeError
         If an input is not float64: in float32 the rounding drowns the difference.
     """
-    arrays = [np.array(x.data if isinstance(x, Tensor) else x) for x in inputs]
-    if not arrays or any(a.dtype != np.float64 for a in arrays):
+    arrays = [np.array(_plain(x)) for x in inputs]
+    if not arrays or any(array.dtype != np.float64 for array in arrays):
         raise TypeError(
             f"check_gradients: needs float64 inputs, got {[str(a.dtype) for a in arrays]}; "
             "in float32 rounding is larger than the differences that are measured"
         )
 
-    def value(*tensors):
+    def value(*tensors: Tensor) -> Tensor:
         out = fn(*tensors)
-        weights = np.cos(np.arange(out._data.size)).reshape(out.shape)
-        return (out * weights).sum()
+        return (out * np.cos(np.arange(out.data.size)).reshape(out.shape)).sum()
 
-    leaves = [Tensor(a, requires_grad=True) for a in arrays]
+    leaves = [Tensor(array, requires_grad=True) for array in arrays]
     value(*leaves).backward()
     for n, (array, leaf) in enumerate(zip(arrays, leaves, strict=True)):
         found = np.zeros_like(array) if leaf.grad is None else leaf.grad
         for at in np.ndindex(array.shape):
-            sides = []
-            for step in (eps, -eps):
-                moved = array.copy()
-                moved[at] += step
+
+            def moved(step: float, n: int = n, at: tuple[int, ...] = at) -> float:
+                inputs = [array.copy() for array in arrays]
+                inputs[n][at] += step
                 with no_grad():
-                    sides.append(
-                        value(*[Tensor(moved if m == n else a) for m, a in enumerate(arrays)])
-                    )
-            numeric = (sides[0].item() - sides[1].item()) / (2 * eps)
+                    return float(value(*map(Tensor, inputs)))
+
+            numeric = (moved(eps) - moved(-eps)) / (2 * eps)
             if not abs(found[at] - numeric) <= tolerance * (1 + abs(numeric)):
                 print(
                     f"input {n} at {list(at)}: backward gives {found[at]:.6g}, "
@@ -857,173 +968,158 @@ def check_gradients(fn, *inputs, eps=1e-6, tolerance=1e-6):
 # -- behind the scenes -----------------------------------------------------------------------------
 
 
-def _result(data, parents, backward, op):
+def _result(
+    data: Array, parents: tuple[Tensor, ...], backward: Callable[[Array], Grads] | None, op: str
+) -> Tensor:
     """Wrap what an operation computed; remember how only if a gradient may come back."""
     out = Tensor.__new__(Tensor)
-    out._data = _frozen(np.asarray(data))
+    out._data = np.asarray(data)
+    out._data.setflags(write=False)
     out.grad, out._retain, out._op = None, False, op
-    out.requires_grad = _recording.get() and any(p.requires_grad for p in parents)
-    out._parents, out._backward = (parents, backward) if out.requires_grad else ((), None)
+    out._requires_grad = _recording.get() and any([p._requires_grad for p in parents])
+    out._parents, out._backward = (parents, backward) if out._requires_grad else ((), None)
     return out
 
 
-def _already_walked(_):
+def _already_walked(_: Any = None) -> NoReturn:
     raise RuntimeError(
         "backward: this graph was walked before and has been freed; compute the result again, "
         "or add the losses up and call backward once"
     )
 
 
-def _frozen(array):
-    array.flags.writeable = False
-    return array
+def _to_array(data: ArrayLike, dtype: DTypeLike | None = None, beside: Any = None) -> Array:
+    """Copy `data` into an array of a dtype that tensors have, or say why that can't be.
 
-
-def _to_array(data, dtype=None):
-    """Copy `data` into an array of a dtype that tensors have, or say why that can't be."""
-    data = data._data if isinstance(data, Tensor) else data
+    Numbers and lists take the dtype `beside` if that is given.
+    """
     try:
-        with np.errstate(over="raise"):
-            array = np.array(data, dtype=dtype)
-            if dtype is None and array.dtype.kind in "iuf":
-                from_python = not isinstance(data, (np.ndarray, np.generic))
-                array = array.astype(_kept_dtype(array.dtype, from_python), copy=False)
-    except FloatingPointError:
-        raise ValueError(
-            "Tensor: a value is too large for its dtype; pass dtype=np.float64"
-        ) from None
-    except (TypeError, ValueError, OverflowError) as error:
+        array = np.array(_plain(data))
+    except (TypeError, ValueError) as error:
         raise ValueError(f"Tensor: can't make an array of numbers of this: {error}") from None
-    if array.dtype.kind not in "fib" or array.dtype.itemsize > 8:
-        raise TypeError(f"Tensor: needs real numbers or booleans, got dtype {array.dtype}")
-    return array
+    kind = array.dtype.kind
+    if dtype is None:
+        if beside is not None and kind in "iuf" and getattr(data, "ndim", 0) == 0:
+            dtype = beside
+        elif kind in "iu":
+            dtype = np.int64
+        else:
+            dtype = array.dtype if kind == "b" or hasattr(data, "dtype") else np.float32
+    if kind not in "iufb" or np.dtype(dtype) not in DTYPES:
+        raise TypeError(
+            f"Tensor: can't hold {array.dtype} as {np.dtype(dtype)}; it holds real numbers as "
+            "float16, float32, float64 or int64, and booleans"
+        )
+    try:
+        with np.errstate(all="ignore", over="raise"):
+            if kind == "u" and (array > np.iinfo(np.int64).max).any():
+                raise FloatingPointError
+            return array.astype(dtype, casting="same_kind", copy=False)
+    except FloatingPointError:
+        raise ValueError(f"Tensor: a value is too large for {np.dtype(dtype)}") from None
+    except TypeError as error:
+        raise TypeError(f"Tensor: {error}; round first if you mean whole numbers") from None
 
 
-def _kept_dtype(dtype, from_python):
-    if dtype.kind in "iu":
-        return np.int64
-    return np.float32 if from_python else dtype
+def _plain(value: Any) -> Any:
+    return value._data if isinstance(value, Tensor) else value
 
 
-def _plain(value):
-    """The array behind a Tensor; a list as an array; anything else (slice, None, int) as it is."""
+def _beside(other: Any, value: ArrayLike) -> Tensor:
+    """Make a Tensor of what stands beside `other`: a number or a list takes its float dtype."""
     if isinstance(value, Tensor):
-        return value._data
-    return np.asarray(value) if isinstance(value, (list, bool, np.bool_)) else value
+        return value
+    dtype = getattr(other, "dtype", None)
+    dtype = dtype if dtype is not None and dtype.kind == "f" else None
+    if dtype and type(value) in (int, float) and -60000 < value < 60000:  # fits all: the usual case
+        return _result(np.array(value, dtype), (), None, "constant")
+    return _result(_to_array(value, beside=dtype), (), None, "constant")
 
 
-def _operands(op, a, b):
-    """Make Tensors of one dtype of both sides; a bare number takes the dtype of the other side."""
-    sides = [a, b]
-    for i in (0, 1):
-        if not isinstance(sides[i], Tensor):
-            other = sides[1 - i]
-            weak = isinstance(sides[i], (int, float, np.generic)) and isinstance(other, Tensor)
-            sides[i] = _number(op, sides[i], other) if weak else Tensor(sides[i])
-    a, b = sides
+def _operands(op: str, a: ArrayLike, b: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Make Tensors of one dtype of both sides."""
+    a, b = _beside(b, a), _beside(a, b)
+    if op != "matmul" and a.shape != b.shape and a.shape and b.shape:
+        _check_broadcast(op, a.shape, b.shape)
+    if a.dtype == b.dtype and a.dtype.kind == "f":
+        return a, b
     if op in ("add", "sub") and np.bool_ in (a.dtype, b.dtype):
         raise TypeError(
             f"{op}: one side is boolean. True would count as 1, which masks nothing; use "
             "masked_fill(mask, value) or where(mask, a, b), or an additive mask of 0 and -inf"
         )
-    if op not in ("matmul",):
-        _check_broadcast(op, a.shape, b.shape)
-    dtype = _common_dtype(op, a.dtype, b.dtype)
+    dtype = _common_dtype(a, b)
+    if op in ("mul", "pow", "matmul") and dtype == np.bool_:
+        dtype = np.dtype(np.int64)
+    if op == "div" and dtype.kind != "f":
+        dtype = np.dtype(np.float32)
     return _cast(a, dtype), _cast(b, dtype)
 
 
-def _number(op, value, like):
-    if like.dtype.kind == "f" and not isinstance(value, (bool, np.bool_)):
-        return Tensor(value, dtype=like.dtype)
-    return Tensor(value.item() if isinstance(value, np.generic) else value)
-
-
-def _common_dtype(op, a, b):
-    floats = [d for d in (a, b) if d.kind == "f"]
+def _common_dtype(*tensors: Tensor) -> np.dtype[Any]:
+    dtypes = {t.dtype for t in tensors}
+    floats = [d for d in dtypes if d.kind == "f"]
     if floats:
         return np.result_type(*floats)  # NumPy alone would make float64 of int64 and float32
-    if op == "div":
-        return np.dtype(np.float32)
-    return np.dtype(np.int64) if op != "where" or a != b else a
+    return dtypes.pop() if len(dtypes) == 1 else np.dtype(np.int64)
 
 
-def _cast(x, dtype):
+def _cast(x: Tensor, dtype: np.dtype[Any]) -> Tensor:
     if x.dtype == dtype:
         return x
-    return _result(x._data.astype(dtype), (x,), lambda g: (g,), "cast")
+    with np.errstate(over="ignore"):
+        return _result(x._data.astype(dtype), (x,), lambda g: (g,), "cast")
 
 
-def _floating(op, x):
+def _floating(x: Tensor) -> Tensor:
     return x if x.dtype.kind == "f" else _cast(x, np.dtype(np.float32))
 
 
-def _same_dtype(op, tensors):
-    tensors = [t if isinstance(t, Tensor) else Tensor(t) for t in tensors]
+def _one_dtype(op: str, tensors: Iterable[ArrayLike]) -> tuple[Tensor, ...]:
+    tensors = list(tensors)
     if not tensors:
         raise ValueError(f"{op}: needs at least one tensor")
-    dtype = tensors[0].dtype
-    for t in tensors[1:]:
-        dtype = dtype if dtype == t.dtype else _common_dtype(op, dtype, t.dtype)
-    return [_cast(t, dtype) for t in tensors]
+    tensors = [_beside(tensors[0], t) for t in tensors]
+    dtype = _common_dtype(*tensors)
+    return tuple(_cast(t, dtype) for t in tensors)
 
 
-def _compare(ufunc, a, b):
-    b = b._data if isinstance(b, Tensor) else np.asarray(b)
-    _check_broadcast(ufunc.__name__, a.shape, b.shape)
-    return _result(ufunc(a._data, b), (), None, ufunc.__name__)
+def _rows(x: Array) -> Array:
+    """[..., D] as [N, D]."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def _for(parent, grad):
-    return unbroadcast(grad(), parent.shape) if parent.requires_grad else None
+def _row_mean(x: Array) -> Array:
+    return _matmul(x, np.full((x.shape[-1], 1), 1 / x.shape[-1], x.dtype))  # faster than .mean
 
 
-def _matmul(x, y):
-    # some BLAS builds raise floating-point flags that mean nothing
-    with np.errstate(all="ignore"):
+def _matmul(x: Array, y: Array) -> Array:
+    with np.errstate(all="ignore"):  # some BLAS builds raise floating-point flags without cause
         if x.ndim > 2 and y.ndim == 2:  # one large product is faster than many small ones
-            return (x.reshape(-1, x.shape[-1]) @ y).reshape(*x.shape[:-1], y.shape[-1])
-        return x @ y
+            out = (_rows(x) @ y).reshape(*x.shape[:-1], y.shape[-1])
+        else:
+            out = x @ y
+        if np.isnan(np.max(out, initial=0)) and not (np.isnan(x).any() or np.isnan(y).any()):
+            raise ValueError("matmul: this makes NaN: 0 · inf or inf − inf")
+        return out
 
 
-def _sum_rows(g):
-    """Sum over all axes but the last, as a matrix product: faster than .sum()."""
-    rows = g.reshape(-1, g.shape[-1])
-    return np.ones(len(rows), g.dtype) @ rows
-
-
-def _shifted_exp(op, x, dims):
-    """exp(x − max), its sum and the max over `dims`; a row of only −inf has max 0, sum 0."""
-    if 0 in [x.shape[d] for d in dims]:
-        raise ValueError(f"{op}: an axis of {_dims_text(x.shape)} is empty; nothing to normalize")
-    top = x.max(axis=dims, keepdims=True, initial=-np.inf)  # the start value makes it faster
+def _shifted_exp(op: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    """exp(x − max), its sum, and the max over `dims`, which is finite even if all x are −inf."""
+    top = x.max(axis=dims, keepdims=True, initial=np.finfo(x.dtype).min)
     if np.isposinf(top).any():
         raise ValueError(f"{op}: found +inf; its weight would be inf/inf. Did an exp overflow?")
-    top = np.where(np.isneginf(top), top.dtype.type(0), top)
-    e = x - top
+    e = np.asarray(x - top)
     np.exp(e, out=e)
     return e, e.sum(axis=dims, keepdims=True), top
 
 
-@contextlib.contextmanager
-def _nan_is_an_error(op):
-    """Turn 'a NaN was made out of numbers' into an error; NaNs that were put in pass through."""
-    try:
-        with np.errstate(invalid="raise", divide="ignore", over="ignore"):
-            yield
-    except FloatingPointError:
-        causes = {
-            "log": "the logarithm of a negative number",
-            "sqrt": "the square root of a negative number",
-            "div": "0/0 or inf/inf; did an exp overflow? (softmax subtracts the maximum first)",
-            "pow": "a negative number to a fractional power",
-            "mul": "0 · inf",
-        }
-        raise ValueError(
-            f"{op}: this makes NaN: {causes.get(op, 'inf − inf or 0 · inf')}"
-        ) from None
+def _spread(g: Array, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Array:
+    """Give each value that was reduced over `dims` the gradient of its result."""
+    return np.broadcast_to(g if keepdim else np.expand_dims(g, dims), shape)
 
 
-def _dims(op, dim, ndim):
+def _dims(op: str, dim: Dims, ndim: int) -> tuple[int, ...]:
     """Axis numbers as a tuple of distinct, non-negative ints; None means all axes."""
     if dim is None:
         return tuple(range(ndim))
@@ -1032,50 +1128,56 @@ def _dims(op, dim, ndim):
         if not isinstance(d, (int, np.integer)) or isinstance(d, bool):
             raise TypeError(f"{op}: an axis is a whole number, got {d!r}")
         if not -ndim <= d < ndim:
-            raise IndexError(f"{op}: axis {d} of a tensor with {ndim} axes (0 … {ndim - 1})")
+            raise IndexError(f"{op}: there is no axis {d} in a tensor with {ndim} axes")
     dims = tuple(int(d) % ndim for d in dims)
     if len(set(dims)) < len(dims):
         raise ValueError(f"{op}: an axis is named twice in {list(dims)}")
     return dims
 
 
-def _count(op, shape, dims):
+def _count(op: str, shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
     count = math.prod(shape[d] for d in dims)
     if count == 0:
-        raise ValueError(f"{op}: there are no values in shape {_dims_text(shape)}")
+        raise ValueError(f"{op}: there are no values in shape {list(shape)}")
     return count
 
 
-def _unpack(args):
+def _unpack(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
 
 
-def _dims_text(shape):
-    return str(list(shape))
+def _fixed(index: Any) -> Any:
+    """Part of an index that nobody else can change: Tensors and lists as arrays, arrays copied."""
+    if not isinstance(index, (Tensor, np.ndarray, list)):
+        return index
+    array = np.array(_plain(index))
+    return array.astype(np.int64) if isinstance(index, list) and not index else array
 
 
-def _integer_ids(op, ids, n):
+def _row_ids(op: str, ids: ArrayLike, n: int) -> Array:
     ids = np.array(_plain(ids))
+    if ids.size == 0:
+        ids = ids.astype(np.int64)
     if ids.dtype.kind not in "iu":
         raise TypeError(f"{op}: ids must be whole numbers, got {ids.dtype}")
     bad = ids[(ids < 0) | (ids >= n)]
     if bad.size:
-        raise IndexError(f"{op}: id {bad.flat[0]} has no row; there are {n} (0 … {n - 1})")
+        raise IndexError(f"{op}: there is no id {bad[0]} among {n} (0 … {n - 1})")
     return ids
 
 
-def _check_broadcast(op, a, b):
+def _check_broadcast(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     try:
         np.broadcast_shapes(a, b)
     except ValueError:
         raise ValueError(
-            f"{op}: {_dims_text(a)} and {_dims_text(b)} do not broadcast: read from the right, "
+            f"{op}: {list(a)} and {list(b)} do not broadcast: read from the right, "
             "each pair of sizes must be equal or one of them 1"
         ) from None
 
 
-def _check_matmul(a, b):
-    text = f"matmul: {_dims_text(a)} @ {_dims_text(b)}: "
+def _check_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    text = f"matmul: {list(a)} @ {list(b)}: "
     if not a or not b:
         raise ValueError(text + "a single number has no rows; did you mean *?")
     inner = b[-2] if len(b) > 1 else b[0]
