@@ -86,7 +86,8 @@ class GPT(Module):
     config : GPTConfig
     rng : numpy.random.Generator
         The source of the first weights. Linear layers start as PyTorch's do; the embeddings are
-        drawn from N(0, 0.02²) as in GPT-2, because the token table is the last layer as well.
+        drawn from N(0, 1/n_embd): the token table is the last layer as well, and this gives its
+        logits a variance of 1. (GPT-2's 0.02² is small at n_embd = 64; training then starts late.)
     mask : callable
         mask(t, t_total) gives the mask [t, t_total] for `attention`.
     """
@@ -97,7 +98,7 @@ class GPT(Module):
         self.wte = Embedding(config.vocab_size, config.n_embd, rng)
         self.wpe = Embedding(config.block_size, config.n_embd, rng)
         for table in (self.wte, self.wpe):
-            table.weight.data = 0.02 * table.weight.data
+            table.weight.data = config.n_embd**-0.5 * table.weight.data
         self.blocks = [Block(config.n_embd, config.n_head, rng) for _ in range(config.n_layer)]
         self.ln_f = LayerNorm(config.n_embd)
 
