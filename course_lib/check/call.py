@@ -176,7 +176,9 @@ def _as_arrays(answer, n_outputs):
     elif not isinstance(answer, np.ndarray) or answer.ndim == 0:
         raise NotNumbers(f"{_in_words(answer)}, where {n_outputs} arrays are expected.")
     if len(answer) != n_outputs:
-        raise NotNumbers(f"{len(answer)} arrays, where {n_outputs} are expected.")
+        raise NotNumbers(
+            f"a sequence of length {len(answer)}, where {n_outputs} arrays are expected."
+        )
     return tuple(as_array(entry) for entry in answer)
 
 

@@ -167,6 +167,7 @@ def _with_cache(q, k, v, cached_k, cached_v, keep=None, width=None):
 
 
 def _new_first(q, k, v, cached_k, cached_v):
+    # the new keys are handed over as the cached ones, and the other way round
     return _with_cache(q, cached_k, cached_v, k, v, keep=_causal(cached_k.shape[1], q.shape[1]))
 
 

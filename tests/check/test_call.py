@@ -1,6 +1,7 @@
 """A learner's function can neither hang, nor crash, nor change anything but its own copies."""
 
 import _thread
+import gc
 import random
 import sys
 import threading
@@ -35,6 +36,18 @@ def test_an_endless_loop_is_stopped(short_limit):
     made = call(endless, INPUTS, 1)
     assert not made.in_time and made.stopped
     assert not learners_at_work()
+
+
+def test_a_slow_function_is_not_called_again(short_limit):
+    calls = []
+
+    def endless(q, k):
+        calls.append(1)
+        while True:
+            pass
+
+    assert "longer than" in check.scores(endless).message
+    assert len(calls) == 1
 
 
 def test_an_endless_loop_that_catches_exceptions_is_stopped(short_limit):
@@ -116,6 +129,17 @@ def test_warnings_do_not_reach_the_notebook():
         assert np.isnan(call(warns, INPUTS, 1).outputs[0]).all()
 
 
+def test_a_coroutine_leaves_no_warning_behind():
+    async def later(q, k):
+        return q
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        check.scores(later)
+        gc.collect()
+    assert not seen
+
+
 def test_random_states_and_error_settings_stay_as_they_were():
     def careless(x):
         np.random.seed(0)  # noqa: NPY002
@@ -138,6 +162,23 @@ def test_a_change_in_place_is_noticed_and_does_not_spoil_the_inputs():
         result = check.scores(halves)
         assert (result.status, result.mistake) == ("wrong", "in place")
         assert "its input q in place" in result.message
+
+
+def test_in_place_means_nothing_to_a_tensor():
+    def in_tensor_style(q, k):
+        q /= q.shape[-1] ** 0.5  # makes a new Tensor
+        return q @ k.permute(0, 2, 1)
+
+    assert check.scores(in_tensor_style).status == "right"
+
+
+def test_a_wrong_answer_that_comes_of_a_change_in_place_is_told_so():
+    def shares_its_input(q, k):
+        scaled = q
+        scaled /= q.shape[-1] ** 0.5
+        return q @ np.swapaxes(k / q.shape[-1] ** 0.5, 1, 2)
+
+    assert check.scores(shares_its_input).mistake == "in place"
 
 
 def test_a_change_of_shape_in_place_is_noticed():
@@ -216,3 +257,10 @@ def test_the_result_in_html_is_escaped():
     page = check.scores(scripted)._repr_html_()
     assert "<script>" not in page and "<b>" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_masked_entries_are_no_numbers():
+    def masked(q, k):
+        return np.ma.masked_array(q @ np.swapaxes(k, 1, 2) / q.shape[-1] ** 0.5, mask=True)
+
+    assert "found nan" in check.scores(masked).message

@@ -174,7 +174,7 @@ VALUES = {
     ),
     "sigma_at_100": (
         [10, np.float32(9.8), Tensor(10.0)],
-        {"variance": [100], "scaled": [1], None: [8, 0.1, None, "ten", np.nan, 10 + 0j]},
+        {"variance": [100], "scaled": [1], None: [8, 0.1, None, True, "ten", np.nan, 10 + 0j]},
     ),
     "attention_by_hand": (
         [[[0.670, 0.330], [0.330, 0.670]], np.array([[0.6698, 0.3302], [0.3302, 0.6698]])],
