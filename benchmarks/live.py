@@ -21,8 +21,9 @@ import nbformat
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
 
-from conftest import find_chromium  # noqa: E402
 from real_lab import OpenNotebook, chromium, jupyterlab  # noqa: E402
+
+from conftest import find_chromium  # noqa: E402
 
 ROUNDS, PRESSES = 6, 12
 TIMES_INTERACT = 4.0  # the live figure is at least so many times as fast as interact

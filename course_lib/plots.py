@@ -285,6 +285,8 @@ def labels_for(labels, count, what, longest=14):
 
 # ------------------------------------------------------------------------------------ heatmaps
 
+SHORTEST_BAR = 0.9  # inches
+
 
 def scores_heatmap(scores, queries=None, keys=None, names=None, title="", theme=LIGHT):
     """Draw attention scores: blue below 0, white at 0, orange above.
@@ -359,7 +361,8 @@ def _heatmaps(panels, forbidden, look, queries, keys, names, title, theme):
         mesh = _cells(axes, panels[n], forbidden[n], colormap, norm, cell, theme)
         _tokens(axes, queries, keys, cell, theme, left=n % columns == 0, top=n < columns)
         axes.set_title(names[n], fontsize=10, color=theme.ink, parse_math=False)
-    below = 0.4 if forbidden.any() else 0.15
+    legend = 0.4 if forbidden.any() else 0.15
+    below = legend + max(0, SHORTEST_BAR - cell * t)
     _place(figure, grid, columns, cell * t_total, cell * t, below, title, theme)
     _color_bar(figure, grid[columns - 1], mesh, unit, theme)
     if forbidden.any():
@@ -427,13 +430,15 @@ def _place(figure, grid, columns, width, height, below, title, theme):
 
 
 def _color_bar(figure, beside, mesh, unit, theme):
-    """Draw the scale to the right of the top right panel, as high as that panel."""
+    """Draw the scale to the right of a panel and as high, but never too short for its numbers."""
+    width, height = figure.get_size_inches()
     box = beside.get_position()
-    inch = 1 / figure.get_size_inches()[0]
-    axes = figure.add_axes((box.x1 + 0.2 * inch, box.y0, 0.13 * inch, box.height), label="scale")
+    high = max(box.height * height, SHORTEST_BAR)
+    place = (box.x1 + 0.2 / width, box.y1 - high / height, 0.13 / width, high / height)
+    axes = figure.add_axes(place, label="scale")
     bar = figure.colorbar(mesh, cax=axes)
     bar.outline.set_visible(False)
-    bar.locator = MaxNLocator(5, steps=[1, 2, 5, 10])
+    bar.locator = MaxNLocator(min(int(high / 0.35), 5), steps=[1, 2, 5, 10])
     axes.tick_params(colors=theme.muted, labelsize=9, length=0)
     axes.set_title(unit, fontsize=10, color=theme.muted, loc="left", pad=9)
 
@@ -594,5 +599,52 @@ def histograms(samples, sigmas, xlabel="score", title="", theme=LIGHT):
         axes.set(ylim=(0, 1.15 * bell.max()), yticks=(), xlim=(-reach, reach))
     rows[0].set_title("dashed: normal density", loc="right", fontsize=10, color=theme.ink)
     rows[-1].set_xlabel(literal(xlabel, 60), parse_math=False)
+    headline(figure, title, theme)
+    return settle(figure)
+
+
+# ------------------------------------------------------------------------------------ points
+
+
+def point_clouds(clouds, groups, names=None, title="", theme=LIGHT):
+    """Draw the same points in several panels, two or three groups told apart by color and shape.
+
+    Parameters
+    ----------
+    clouds : list of array, [n, 2] each
+        One panel per entry; row i is the same thing in each.
+    groups : list of str, [n]
+        What each point belongs to; at most three different.
+    names : list of str, optional
+        One name per panel.
+    title : str
+        What the picture shows, as a sentence.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinities, a wrong shape, a wrong number of groups or names.
+    """
+    clouds = [_finite(cloud, "points", (2,), "[n, 2]") for cloud in clouds]
+    kinds = sorted(set(groups))
+    if len(kinds) > len(theme.accents):
+        raise ValueError(f"groups: {len(kinds)} different; more than three are hard to tell apart")
+    for cloud in clouds:
+        if cloud.shape != (len(groups), 2):
+            raise ValueError(f"points: {list(cloud.shape)} for {len(groups)} groups; not [n, 2]")
+    names = labels_for(names or [""] * len(clouds), len(clouds), "panels", longest=40)
+    figure = new_figure(min(3.1 * len(clouds), 9.4), 3.8, theme)
+    panels = figure.subplots(1, len(clouds), squeeze=False).ravel()
+    for axes, cloud, name in zip(panels, clouds, names, strict=True):
+        style(axes, theme)
+        axes.set(xticks=(), yticks=())
+        axes.margins(0.15)
+        for kind, color, marker in zip(kinds, theme.accents, "osD", strict=False):
+            points = cloud[np.array(groups) == kind]
+            look = {"color": color, "marker": marker, "s": 18, "alpha": 0.6, "linewidth": 0}
+            axes.scatter(*points.T, label=literal(kind), **look)
+        axes.set_title(name, fontsize=10, color=theme.ink, parse_math=False)
+    look = {"frameon": False, "labelcolor": theme.ink, "fontsize": 10, "ncols": len(kinds)}
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", **look)
     headline(figure, title, theme)
     return settle(figure)

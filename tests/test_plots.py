@@ -140,6 +140,8 @@ FIGURES = {
         theme=theme,
     ),
     "64 tokens": lambda theme: plots.weights_heatmap(np.eye(64), title="64", theme=theme),
+    "flat": lambda theme: plots.scores_heatmap(SCORES[:1, :11], title="Flat", theme=theme),
+    "flattest": lambda theme: plots.scores_heatmap(SCORES[:1], title="Flat", theme=theme),
     "tall": lambda theme: plots.scores_heatmap(SCORES[:, :2], title="Tall", theme=theme),
     "bars": lambda theme: plots.weight_bars(
         WEIGHTS[0, :3], names=list("xyz"), title="Bars", theme=theme
@@ -547,3 +549,24 @@ def bytes_of(picture):
     import io
 
     return io.BytesIO(picture["image/png"])
+
+
+def test_point_clouds_put_each_group_where_its_points_are():
+    clouds = [np.array([[0.0, 0], [1, 1], [5, 5]]), np.array([[2.0, 0], [3, 1], [9, 5]])]
+    figure = plots.point_clouds(clouds, ["b", "b", "a"], names=["one", "two"], title="t")
+    for axes, cloud in zip(figure.axes, clouds, strict=True):
+        found = {s.get_label(): s.get_offsets().tolist() for s in axes.collections}
+        assert found == {"a": cloud[2:].tolist(), "b": cloud[:2].tolist()}
+
+
+@pytest.mark.parametrize(
+    ("cloud", "groups", "message"),
+    [
+        (np.zeros((2, 2)), ["a"], "for 1 groups"),
+        (np.zeros((4, 2)), list("abcd"), "hard to tell apart"),
+        (np.full((1, 2), np.nan), ["a"], "NaN"),
+    ],
+)
+def test_point_clouds_refuse_what_does_not_fit(cloud, groups, message):
+    with pytest.raises(ValueError, match=message):
+        plots.point_clouds([cloud], groups)

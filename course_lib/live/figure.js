@@ -101,9 +101,9 @@ async function unpack(pixels) {
 function reportScreen(model, canvas, signal) {
   let timer;
   const report = () => {
-    if (!canvas.clientWidth) return; // hidden; it is called again when it is shown
     const width = Math.round(canvas.clientWidth * window.devicePixelRatio);
-    model.set("screen", [isDark(canvas) ? "dark" : "light", width]);
+    const lastWidth = model.get("screen")[1]; // while the canvas is hidden it has no width
+    model.set("screen", [isDark(canvas) ? "dark" : "light", width || lastWidth]);
     model.save_changes();
   };
   const reportSoon = () => {

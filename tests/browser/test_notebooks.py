@@ -109,7 +109,7 @@ def test_axe_finds_no_serious_fault_in_the_outputs(notebook, theme):
     notebook.set_theme(theme)
     notebook.settle()
     # JupyterLab can give no alt text to an image/png; the sentence below each still says it.
-    where = {"include": [".jp-OutputArea-output"], "exclude": [".jp-RenderedImage"]}
+    where = {"include": [".jp-OutputArea-output"], "exclude": [".jp-RenderedImage img"]}
     found = Axe().run(notebook.page, context=where)
     serious = [
         (fault["id"], node["html"], node["failureSummary"])
