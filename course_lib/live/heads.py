@@ -168,11 +168,12 @@ def explore(weights, tokens):
     """
     film = weights if isinstance(weights, dict) else {None: weights}
     film = {when: _checked(matrices, len(tokens)) for when, matrices in film.items()}
-    count = len(next(iter(film.values())))
-    options = [(f"head {n}", n) for n in range(count)]
+    last = film[max(film)] if None not in film else film[None]
+    options = [(f"head {n}", n) for n in range(len(last))]
+    hardest = last[:, -1, :-1].max(axis=-1, initial=0).argmax()  # the last query at an earlier key
     queries = [(f"{n} {token}", n) for n, token in enumerate(tokens)]
     controls = {
-        "head": ipywidgets.ToggleButtons(options=options, description="Head"),
+        "head": ipywidgets.ToggleButtons(options=options, value=int(hardest), description="Head"),
         "query": ipywidgets.SelectionSlider(
             options=queries, value=len(tokens) - 1, description="Query"
         ),

@@ -20,21 +20,22 @@ def test_the_sentence_names_the_two_largest_weights():
     explorer = heads.explore(Tensor(WEIGHTS), TOKENS)
     says = explorer.figure.says
     assert says == (
-        "With head 0, c (position 2) looks most at b (position 1) with 0.60, "
-        "then at c (position 2) with 0.30."
+        "With head 1, c (position 2) looks most at a (position 0) with 0.70, "
+        "then at b (position 1) with 0.20."
     )
 
 
 def test_a_click_chooses_the_head_and_the_query():
     explorer = heads.explore(WEIGHTS, TOKENS)
-    explorer._on_pointer(0, 0, Pointer("down", "head 1"))
+    assert explorer.values == {"head": 1, "query": 2}
+    explorer._on_pointer(0, 0, Pointer("down", "head 0"))
     explorer._on_pointer(0, 0.8, Pointer("down", "chosen head"))
-    assert explorer.values == {"head": 1, "query": 1}
+    assert explorer.values == {"head": 0, "query": 1}
 
 
 def test_a_film_shows_the_weights_of_the_chosen_training_step():
     explorer = heads.explore({0: WEIGHTS[::-1], 50: WEIGHTS}, TOKENS)
-    assert explorer.figure.says.startswith("After 50 training steps, with head 0, c")
+    assert explorer.figure.says.startswith("After 50 training steps, with head 1, c")
     explorer.controls["when"].value = 0
     assert np.array_equal(explorer.state.weights, WEIGHTS[::-1])
 
