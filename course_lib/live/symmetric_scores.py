@@ -197,12 +197,14 @@ def says(state):
 
 def explore():
     """Return the explorer: the way of scoring, and the cell, which can be clicked."""
-    options = [(token, n) for n, token in enumerate(TOKENS)]
+    tokens = [(token, n) for n, token in enumerate(TOKENS)]
     controls = {
         "way": ipywidgets.ToggleButtons(options=WAYS, description="Score with"),
-        "i": ipywidgets.ToggleButtons(options=options, value=2, description="Query i"),
-        "j": ipywidgets.ToggleButtons(options=options, value=1, description="Key j"),
+        "i": ipywidgets.ToggleButtons(options=tokens, value=2, description="Query i"),
+        "j": ipywidgets.ToggleButtons(options=tokens, value=1, description="Key j"),
     }
+    for control in controls.values():
+        control.style.button_width = "9em"  # three fit in a narrow cell
 
     def select(i, j):
         controls["i"].value, controls["j"].value = (min(max(n, 0), 2) for n in (i, j))
