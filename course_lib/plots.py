@@ -626,7 +626,8 @@ def point_clouds(clouds, groups, names=None, title="", theme=LIGHT):
         For NaN or infinities, a wrong shape, a wrong number of groups or names.
     """
     clouds = [_finite(cloud, "points", (2,), "[n, 2]") for cloud in clouds]
-    kinds = sorted(set(groups))
+    groups = np.array([str(group) for group in groups])
+    kinds = sorted(set(groups.tolist()))
     if len(kinds) > len(theme.accents):
         raise ValueError(f"groups: {len(kinds)} different; more than three are hard to tell apart")
     for cloud in clouds:
@@ -640,11 +641,14 @@ def point_clouds(clouds, groups, names=None, title="", theme=LIGHT):
         axes.set(xticks=(), yticks=())
         axes.margins(0.15)
         for kind, color, marker in zip(kinds, theme.accents, "osD", strict=False):
-            points = cloud[np.array(groups) == kind]
+            points = cloud[groups == kind]
             look = {"color": color, "marker": marker, "s": 18, "alpha": 0.6, "linewidth": 0}
             axes.scatter(*points.T, label=literal(kind), **look)
         axes.set_title(name, fontsize=10, color=theme.ink, parse_math=False)
     look = {"frameon": False, "labelcolor": theme.ink, "fontsize": 10, "ncols": len(kinds)}
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", **look)
+    handles = panels[0].get_legend_handles_labels()
+    legend = figure.legend(*handles, loc="outside lower left", **look)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     headline(figure, title, theme)
     return settle(figure)

@@ -1,5 +1,6 @@
 """The still figures: what they show, that it can be read, and what bad input is told."""
 
+import io
 import itertools
 import re
 import subprocess
@@ -164,6 +165,14 @@ FIGURES = {
     "equal lines": lambda theme: plots.line_chart(
         range(50), {name: np.ones(50) for name in "abc"}, theme=theme
     ),
+    "points": lambda theme: plots.point_clouds(
+        [SCORES[:, :2], SCORES[:, 2:4] * 9, SCORES[:, 4:6]],
+        ["river", "lender", "$x_1$", "river"] * 10,
+        names=["before", "in between", "after"],
+        title="Points",
+        theme=theme,
+    ),
+    "one cloud": lambda theme: plots.point_clouds([[[0, 0], [1, 1]]], "ab", theme=theme),
     "histograms": lambda theme: plots.histograms(
         {"d_k = 2": DOTS * 1.4, "d_k = 64": DOTS * 8}, [2**0.5, 8], title="Wider", theme=theme
     ),
@@ -423,6 +432,7 @@ def test_any_text_can_stand_anywhere(token, capfd):
         plots.weight_bars([1.0], [token], [token], title=text),
         plots.line_chart([1, 2], {text: [1, 2]}, {text: [2, 1]}, text, text, title=text),
         plots.histograms({text: [0.0, 1.0]}, [1], text, title=text),
+        plots.point_clouds([[[0.0, 1.0]]], [token], [token], title=text),
     ]
     for figure in figures:
         words = [t for t, _ in drawn_texts(figure) if "$" in t.get_text()]
@@ -542,13 +552,8 @@ def test_show_displays_the_picture_and_then_the_sentence(monkeypatch):
     # Twice the pixels, at the size that the figure was made for: sharp on any screen.
     width, height = (figure.get_size_inches() * 100).round()
     assert options["metadata"] == {"image/png": {"width": width, "height": height}}
-    assert matplotlib.image.imread(bytes_of(picture)).shape[:2] == (2 * height, 2 * width)
-
-
-def bytes_of(picture):
-    import io
-
-    return io.BytesIO(picture["image/png"])
+    image = matplotlib.image.imread(io.BytesIO(picture["image/png"]))
+    assert image.shape[:2] == (2 * height, 2 * width)
 
 
 def test_point_clouds_put_each_group_where_its_points_are():
