@@ -141,7 +141,7 @@ class GPT(Module):
                 f"{self.config.block_size} positions; crop the text with ids[:, -block_size:]"
             )
         t, t_total = ids.shape[1], base + ids.shape[1]
-        x = self.wte(ids) + self.wpe(np.arange(base, t_total))  # [B, T, D] + [T, D]
+        x = self.wte(ids) + self.wpe.weight[base:t_total]  # [B, T, D] + [T, D]: token and position
         mask = self.mask(t, t_total)
         hidden, attention = [x], []
         for block, block_cache in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):

@@ -454,13 +454,16 @@ class Tensor:
         out = values * gate
 
         def backward(g: Array) -> Grads:
-            z = np.clip(values, -10, 10)  # beyond, the gate stays 0 or 1, and x² could overflow
-            slope = z * z
-            slope *= 6 * 0.044715 * c
-            slope += 2 * c
-            slope *= z * gate * (1 - gate)
+            w = 1 - gate
+            w *= out  # 0 for large |x|, so that the x² beside it can't overflow
+            slope = w * values
+            slope *= values
+            slope *= 3 * 0.044715
+            slope += w
+            slope *= 2 * c
             slope += gate
-            return (g * slope,)
+            slope *= g
+            return (slope,)
 
         return _result(out, (x,), backward, "gelu")
 
@@ -813,23 +816,27 @@ def layer_norm(x: ArrayLike, weight: ArrayLike, bias: ArrayLike, eps: float = 1e
             f"{list(bias.shape)}: the last axis of x must be the one axis of both"
         )
     w = weight._data
-    values = x._data.astype(np.promote_types(x.dtype, np.float32))  # float16 would overflow soon
+    # float16 would overflow soon
+    values = x._data.astype(np.promote_types(x.dtype, np.float32), copy=False)
     normed = values - _row_mean(values)
     variance = _row_mean(normed * normed)
     if np.isinf(variance).any():
         raise ValueError("layer_norm: the values are too large, their squares overflow")
     rstd = 1 / np.sqrt(variance + eps)
     normed *= rstd
+    out = normed * w
+    out += bias._data
 
     def backward(g: Array) -> Grads:
-        gw = g * w
-        grad = gw - _row_mean(gw)
-        grad -= normed * _row_mean(gw * normed)
+        g_normed = g * normed
+        grad = g * w
+        along = _row_mean(g_normed * w)
+        grad -= _row_mean(grad)
+        grad -= normed * along
         grad *= rstd
-        return grad, g * normed, g
+        return grad, g_normed, g
 
-    out = (normed * w + bias._data).astype(x.dtype, copy=False)
-    return _result(out, (x, weight, bias), backward, "layer_norm")
+    return _result(out.astype(x.dtype, copy=False), (x, weight, bias), backward, "layer_norm")
 
 
 @_no_new_nan
@@ -868,17 +875,20 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike, ignore_index: int = -10
             f"cross_entropy: all {ids.size} targets are ignored (ignore_index={ignore_index}); "
             "there is nothing to average"
         )
-    shape, rows = logits.shape, _rows(logits._data)[kept]  # [n, C]
+    shape, rows = logits.shape, _rows(logits._data)  # [n, C]
+    if n < len(kept):
+        rows = rows[kept]
     at = np.arange(n), _row_ids("cross_entropy", ids.ravel()[kept], shape[-1])
     e, total, top = _shifted_exp("cross_entropy", rows, (1,))
     out = ((np.log(total) + top)[:, 0] - rows[at]).mean()
 
     def backward(g: Array) -> Grads:
-        grad = np.zeros((len(kept), shape[-1]), e.dtype)
         weights = e * (g / n / total)
         weights[at] -= g / n
-        grad[kept] = weights
-        return (grad.reshape(shape),)
+        if n < len(kept):
+            weights, some = np.zeros((len(kept), shape[-1]), e.dtype), weights
+            weights[kept] = some
+        return (weights.reshape(shape),)
 
     return _result(out, (logits,), backward, "cross_entropy")
 
@@ -895,8 +905,9 @@ def unbroadcast(g: Array, shape: tuple[int, ...]) -> Array:
     if new > 0:  # summed as a matrix product, which is faster than .sum
         n, rest = math.prod(g.shape[:new]), g.shape[new:]
         g = _matmul(np.ones(n, g.dtype), g.reshape(n, math.prod(rest))).reshape(rest)
-    repeated = tuple(i for i, size in enumerate(shape[: g.ndim]) if size == 1 and g.shape[i] != 1)
-    g = g.sum(axis=repeated, keepdims=True)
+    repeated = tuple([i for i, n in enumerate(shape[: g.ndim]) if n == 1 and g.shape[i] != 1])
+    if repeated:
+        g = g.sum(axis=repeated, keepdims=True)
     if g.shape != shape:
         raise ValueError(f"unbroadcast: {list(shape)} does not broadcast to the gradient's shape")
     return g
