@@ -187,7 +187,9 @@ def says(state):
 def explore():
     """Return the explorer: which token is changed, how far, and the mask."""
     controls = {
-        "mask": ipywidgets.ToggleButtons(options=MASKS, description="Mask"),
+        "mask": ipywidgets.ToggleButtons(
+            options=MASKS, description="Mask", style={"button_width": "auto"}
+        ),
         "changed": ipywidgets.ToggleButtons(options=TOKENS, value="bank", description="Change"),
         "amount": ipywidgets.FloatSlider(1, min=-2, max=2, step=0.1, description="By how much"),
     }

@@ -94,6 +94,8 @@ def test_nothing_is_cut_off_and_nothing_jumps(notebook):
 
 
 def test_the_dark_theme_is_followed(notebook):
+    notebook.set_theme("JupyterLab Light")
+    notebook.settle()
     before = [explorer.pixels() for explorer in notebook.explorers()]
     notebook.set_theme("JupyterLab Dark")
     dark = []
