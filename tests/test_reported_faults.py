@@ -1,4 +1,4 @@
-"""Faults that other projects had, as small inputs with the right values (tensor, mask, attention)."""
+"""Faults that other projects had in tensor, mask and attention: small inputs, right values."""
 
 import numpy as np
 import pytest

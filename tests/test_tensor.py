@@ -140,7 +140,7 @@ def test_a_bare_number_takes_the_dtype_of_the_tensor():
 @pytest.mark.parametrize(
     ("act", "kind", "words"),
     [
-        (lambda: Tensor(np.ones((2, 3))) @ Tensor(np.ones((4, 3))), ValueError, "did you mean b.mT"),
+        (lambda: Tensor([[1.0, 2]]) @ Tensor([[1.0, 2]]), ValueError, "did you mean"),
         (lambda: Tensor([1.0, 2]) + Tensor([1.0, 2, 3]), ValueError, "do not broadcast"),
         (lambda: Tensor([1.0]) + np.array([True]), TypeError, "boolean"),
         (lambda: Tensor([0.0]) / 0, ValueError, "NaN"),
@@ -164,7 +164,7 @@ def test_backward_twice_is_an_error_and_gradients_accumulate():
     x = Tensor(2.0, requires_grad=True)
     y = x * x
     y.backward()
-    with pytest.raises(RuntimeError, match="freed|walked"):
+    with pytest.raises(RuntimeError, match=r"freed|walked"):
         y.backward()
     assert x.grad == 4
     (x * x).backward()
