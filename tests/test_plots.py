@@ -211,7 +211,9 @@ plots.png(plots.line_chart([1, 2], {"a": [1, 2]}))
 assert "matplotlib.pyplot" not in sys.modules
 assert matplotlib.rcParams.copy() == before
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
