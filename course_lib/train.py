@@ -230,7 +230,7 @@ def _interrupts_wait():
 
 def _progress_bar(done, steps, show):
     """Make a bar: in a notebook as a widget, elsewhere as text on stderr."""
-    sizes = {"initial": done, "total": steps, "unit": "step"}
+    sizes = {"initial": done, "total": steps, "unit": "step", "dynamic_ncols": True}
     if not show or not issubclass(tqdm.auto.tqdm, tqdm.notebook.tqdm):
         return tqdm.auto.tqdm(**sizes, disable=not show)
     bar = tqdm.notebook.tqdm(**sizes, display=False)
