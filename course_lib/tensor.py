@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -236,7 +237,11 @@ class Tensor:
                     continue
                 for parent, grad in zip(node._parents, node._backward(g), strict=True):
                     if parent._requires_grad:
-                        grad = unbroadcast(grad, parent.shape).astype(parent.dtype, copy=False)
+                        like = parent._data
+                        if grad.shape != like.shape:
+                            grad = unbroadcast(grad, like.shape)
+                        if grad.dtype != like.dtype:
+                            grad = grad.astype(like.dtype)
                         # a new sum, not `+=`: two parents may have been handed the same array
                         arriving[parent] = arriving[parent] + grad if parent in arriving else grad
                         uses[parent] -= 1
@@ -357,12 +362,12 @@ class Tensor:
         x, y = a._data, b._data  # [..., M, K], [..., K, N]
 
         def backward(g: Array) -> Grads:  # [..., M, N]
-            grad_a = _matmul(g, y.mT) if a._requires_grad else None
+            grad_a = _product(g, y.mT) if a._requires_grad else None
             if not b._requires_grad:
                 return grad_a, None
             if b.ndim == 2:  # one large product sums over the batch too
-                return grad_a, _matmul(_rows(x).T, _rows(g))
-            return grad_a, _matmul(x.mT, g)
+                return grad_a, _rows(x).T @ _rows(g)
+            return grad_a, x.mT @ g
 
         return _result(_matmul(x, y), (a, b), backward, "matmul")
 
@@ -444,11 +449,12 @@ class Tensor:
         """
         x = _floating(self)
         values, c = x._data, math.sqrt(2 / math.pi)
-        gate = values * values  # the parts of the formula in place: half the time
+        gate = np.empty_like(values)  # the parts of the formula in place: half the time
+        np.multiply(values, values, out=gate)
         gate *= 0.044715 * c
         gate += c
         gate *= values
-        gate = np.tanh(gate)
+        np.tanh(gate, out=gate)
         gate += 1
         gate *= 0.5
         out = values * gate
@@ -725,8 +731,14 @@ def cat(tensors: Iterable[ArrayLike], dim: int = 0) -> Tensor:
     except ValueError:
         shapes = ", ".join(str(list(t.shape)) for t in tensors)
         raise ValueError(f"cat: along axis {axis}, {shapes} differ in another axis") from None
-    ends = np.cumsum([t.shape[axis] for t in tensors])[:-1]
-    return _result(out, tensors, lambda g: np.split(g, ends, axis=axis), "cat")
+    ends = list(itertools.accumulate([t.shape[axis] for t in tensors]))
+
+    def backward(g: Array) -> Grads:
+        g = g.swapaxes(0, axis)
+        starts = [0, *ends[:-1]]
+        return tuple([g[a:b].swapaxes(0, axis) for a, b in zip(starts, ends, strict=True)])
+
+    return _result(out, tensors, backward, "cat")
 
 
 def stack(tensors: Iterable[ArrayLike], dim: int = 0) -> Tensor:
@@ -796,8 +808,8 @@ def linear(x: ArrayLike, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     out += bias._data
 
     def backward(g: Array) -> Grads:
-        grad_x = _matmul(g, w.T) if x._requires_grad else None
-        return grad_x, _matmul(rows.T, _rows(g)), g
+        grad_x = _product(g, w.T) if x._requires_grad else None
+        return grad_x, rows.T @ _rows(g), g
 
     return _result(out.reshape(*x.shape[:-1], w.shape[1]), (x, weight, bias), backward, "linear")
 
@@ -819,7 +831,7 @@ def layer_norm(x: ArrayLike, weight: ArrayLike, bias: ArrayLike, eps: float = 1e
     # float16 would overflow soon
     values = x._data.astype(np.promote_types(x.dtype, np.float32), copy=False)
     normed = values - _row_mean(values)
-    variance = _row_mean(normed * normed)
+    variance = _row_mean(normed, normed)
     if np.isinf(variance).any():
         raise ValueError("layer_norm: the values are too large, their squares overflow")
     rstd = 1 / np.sqrt(variance + eps)
@@ -830,9 +842,8 @@ def layer_norm(x: ArrayLike, weight: ArrayLike, bias: ArrayLike, eps: float = 1e
     def backward(g: Array) -> Grads:
         g_normed = g * normed
         grad = g * w
-        along = _row_mean(g_normed * w)
         grad -= _row_mean(grad)
-        grad -= normed * along
+        grad -= normed * _row_mean(g_normed, w)
         grad *= rstd
         return grad, g_normed, g
 
@@ -904,7 +915,7 @@ def unbroadcast(g: Array, shape: tuple[int, ...]) -> Array:
     new = g.ndim - len(shape)  # axes that the operand did not have
     if new > 0:  # summed as a matrix product, which is faster than .sum
         n, rest = math.prod(g.shape[:new]), g.shape[new:]
-        g = _matmul(np.ones(n, g.dtype), g.reshape(n, math.prod(rest))).reshape(rest)
+        g = (np.ones(n, g.dtype) @ g.reshape(n, math.prod(rest))).reshape(rest)
     repeated = tuple([i for i, n in enumerate(shape[: g.ndim]) if n == 1 and g.shape[i] != 1])
     if repeated:
         g = g.sum(axis=repeated, keepdims=True)
@@ -1068,15 +1079,17 @@ def _operands(op: str, a: ArrayLike, b: ArrayLike) -> tuple[Tensor, Tensor]:
 
 
 def _common_dtype(*tensors: Tensor) -> np.dtype[Any]:
-    dtypes = {t.dtype for t in tensors}
+    dtypes = {t._data.dtype for t in tensors}
+    if len(dtypes) == 1:
+        return dtypes.pop()
     floats = [d for d in dtypes if d.kind == "f"]
     if floats:
         return np.result_type(*floats)  # NumPy alone would make float64 of int64 and float32
-    return dtypes.pop() if len(dtypes) == 1 else np.dtype(np.int64)
+    return np.dtype(np.int64)
 
 
 def _cast(x: Tensor, dtype: np.dtype[Any]) -> Tensor:
-    if x.dtype == dtype:
+    if x._data.dtype == dtype:
         return x
     with np.errstate(over="ignore"):
         return _result(x._data.astype(dtype), (x,), lambda g: (g,), "cast")
@@ -1092,7 +1105,7 @@ def _one_dtype(op: str, tensors: Iterable[ArrayLike]) -> tuple[Tensor, ...]:
         raise ValueError(f"{op}: needs at least one tensor")
     tensors = [_beside(tensors[0], t) for t in tensors]
     dtype = _common_dtype(*tensors)
-    return tuple(_cast(t, dtype) for t in tensors)
+    return tuple([_cast(t, dtype) for t in tensors])
 
 
 def _rows(x: Array) -> Array:
@@ -1100,19 +1113,26 @@ def _rows(x: Array) -> Array:
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def _row_mean(x: Array) -> Array:
-    return _matmul(x, np.full((x.shape[-1], 1), 1 / x.shape[-1], x.dtype))  # faster than .mean
+def _row_mean(x: Array, weight: Array | None = None) -> Array:
+    """The mean over the last axis of x, or of x · weight: faster than .mean, and no array made."""
+    total = np.einsum("...d->...", x) if weight is None else np.einsum("...d,...d->...", x, weight)
+    return total[..., None] / x.shape[-1]
+
+
+def _product(x: Array, y: Array) -> Array:
+    if x.ndim > 2 and y.ndim == 2:  # one large product is faster than many small ones
+        return (_rows(x) @ y).reshape(*x.shape[:-1], y.shape[-1])
+    return x @ y
 
 
 def _matmul(x: Array, y: Array) -> Array:
+    """x @ y, for a forward: refuse a new NaN here, not where some later operation meets it."""
     with np.errstate(all="ignore"):  # some BLAS builds raise floating-point flags without cause
-        if x.ndim > 2 and y.ndim == 2:  # one large product is faster than many small ones
-            out = (_rows(x) @ y).reshape(*x.shape[:-1], y.shape[-1])
-        else:
-            out = x @ y
-        if np.isnan(np.max(out, initial=0)) and not (np.isnan(x).any() or np.isnan(y).any()):
+        out = _product(x, y)
+    if np.isnan(np.maximum.reduce(out, axis=None, initial=0)):
+        if not (np.isnan(x).any() or np.isnan(y).any()):
             raise ValueError("matmul: this makes NaN: 0 · inf or inf − inf")
-        return out
+    return out
 
 
 def _shifted_exp(op: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array, Array]:

@@ -234,6 +234,7 @@ def _progress_bar(done, steps, show):
     if not show or not issubclass(tqdm.auto.tqdm, tqdm.notebook.tqdm):
         return tqdm.auto.tqdm(**sizes, disable=not show)
     bar = tqdm.notebook.tqdm(**sizes, display=False)
+    bar.container.layout.overflow = "visible"  # a row that scrolls can't be reached by keyboard
     # a page without a kernel shows the text; tqdm's own would say "0%" there for ever
     text = {"text/plain": "(a progress bar, while the cell runs)"}
     display(bar.container._repr_mimebundle_() | text, raw=True)

@@ -106,8 +106,10 @@ def test_the_dark_theme_is_followed(notebook):
         explorer.wait_for_other_pixels(pixels)
 
 
+@pytest.mark.parametrize("width", [1280, 900])
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_axe_finds_no_serious_fault_in_the_outputs(notebook, theme):
+def test_axe_finds_no_serious_fault_in_the_outputs(notebook, theme, width):
+    notebook.page.set_viewport_size({"width": width, "height": 800})
     notebook.set_theme(theme)
     notebook.settle()
     # JupyterLab can give no alt text to an image/png; the sentence below each still says it.

@@ -19,6 +19,7 @@ from course_lib.attention import attention, causal_mask
 from course_lib.live.figure import Explorer, Screen
 from course_lib.plots import DARK, LIGHT
 from course_lib.tensor import Tensor
+from course_lib.train import History
 
 MODULES = [
     module
@@ -38,7 +39,12 @@ def three_heads():
     return steps.weights, list("abcd")
 
 
-EXAMPLES = {"heads": three_heads}
+def a_falling_loss():
+    """Return a history of 30 losses, how many there will be, and the loss of a guess."""
+    return History(loss=[3.5 / (n + 1) for n in range(30)]), 30, 3.66
+
+
+EXAMPLES = {"heads": three_heads, "loss_curve": a_falling_loss}
 
 
 def positions(control):
