@@ -230,7 +230,9 @@ def _interrupts_wait():
 
 def _progress_bar(done, steps, show):
     """Make a bar: in a notebook as a widget, elsewhere as text on stderr."""
-    sizes = {"initial": done, "total": steps, "unit": "step", "dynamic_ncols": True}
+    sizes = {"initial": done, "total": steps, "dynamic_ncols": True}
+    # without tqdm's steps per second it fits in a narrow cell, and tokens per second say more
+    sizes["bar_format"] = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
     if not show or not issubclass(tqdm.auto.tqdm, tqdm.notebook.tqdm):
         return tqdm.auto.tqdm(**sizes, disable=not show)
     bar = tqdm.notebook.tqdm(**sizes, display=False)

@@ -199,12 +199,12 @@ class Explorer:
 
     def wait_for_sentence(self, text):
         """Wait until the sentence contains `text`."""
-        self.says.filter(has_text=text).wait_for(timeout=10_000)
+        self.says.filter(has_text=text).wait_for(timeout=30_000)
 
     def wait_for_other_pixels(self, before):
         """Wait until the picture is another than `before`; return it."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while (now := self.pixels()) == before:
-            assert time.monotonic() < end, "the picture did not change within 10 seconds"
+            assert time.monotonic() < end, "the picture did not change within 30 seconds"
             self.root.page.wait_for_timeout(20)
         return now
