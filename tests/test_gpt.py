@@ -133,6 +133,24 @@ def test_a_damaged_file_is_refused_and_the_model_untouched(model, tmp_path, how)
     assert all(np.array_equal(before[name], v) for name, v in model.state_dict().items())
 
 
+class Hostile:
+    """Leaves a file behind if it is ever unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w", -1, "utf-8")
+
+
+def test_nothing_in_a_file_is_executed(model, tmp_path):
+    trace = tmp_path / "trace"
+    np.savez(tmp_path / "model.npz", evil=np.array([Hostile(trace)], dtype=object))
+    with pytest.raises(ValueError, match="load"):
+        model.load(tmp_path / "model.npz")
+    assert not trace.exists()
+
+
 @pytest.mark.torch
 def test_logits_loss_and_all_gradients_are_those_of_pytorch(torch, model):
     f = torch.nn.functional

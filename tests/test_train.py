@@ -125,3 +125,11 @@ def test_the_optimizer_of_another_model_is_refused():
     _, _, other, _ = new_run()
     with pytest.raises(ValueError, match="another model"):
         train(model, stream, 1, other, history, progress=False)
+
+
+def test_each_step_starts_with_no_old_gradients():
+    model, stream, _, history = new_run()
+    same = next(stream)
+    standing_still = AdamW(model, lr=0.0)
+    train(model, iter([same] * 4), 4, standing_still, history, progress=False)
+    assert history.grad_norm == [history.grad_norm[0]] * 4
