@@ -201,6 +201,14 @@ class Explorer:
         """Wait until the sentence contains `text`."""
         self.says.filter(has_text=text).wait_for(timeout=30_000)
 
+    def wait_for_paper(self, dark):
+        """Wait until the corner of the picture, which is bare paper, is dark or light."""
+        self.root.page.wait_for_function(
+            "([canvas, dark]) =>"
+            " canvas.getContext('2d').getImageData(0, 0, 1, 1).data[0] < 128 === dark",
+            arg=[self.canvas.element_handle(), dark],
+        )
+
     def wait_for_other_pixels(self, before):
         """Wait until the picture is another than `before`; return it."""
         end = time.monotonic() + 30

@@ -94,16 +94,10 @@ def test_nothing_is_cut_off_and_nothing_jumps(notebook):
 
 
 def test_the_dark_theme_is_followed(notebook):
-    notebook.set_theme("JupyterLab Light")
-    notebook.settle()
-    before = [explorer.pixels() for explorer in notebook.explorers()]
-    notebook.set_theme("JupyterLab Dark")
-    dark = []
-    for explorer, pixels in zip(notebook.explorers(), before, strict=True):
-        dark.append(explorer.wait_for_other_pixels(pixels))
-    notebook.set_theme("JupyterLab Light")
-    for explorer, pixels in zip(notebook.explorers(), dark, strict=True):
-        explorer.wait_for_other_pixels(pixels)
+    for theme in ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Light"):
+        notebook.set_theme(theme)
+        for explorer in notebook.explorers():
+            explorer.wait_for_paper(dark=theme == "JupyterLab Dark")
 
 
 @pytest.mark.parametrize("width", [1280, 900])
