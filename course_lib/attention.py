@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from course_lib._arrays import Array, _check_no_new_nan
+from course_lib._checks import array_of, check_sizes
+from course_lib.functional import linear
 from course_lib.nn import Linear, Module
-from course_lib.tensor import Tensor, _result, cat, linear
+from course_lib.tape import Grads
+from course_lib.tensor import Tensor, _beside, _floating, _result, cat
 
 __all__ = [
     "AttentionSteps",
@@ -22,7 +29,7 @@ __all__ = [
 ]
 
 
-def causal_keep(t, t_total=None):
+def causal_keep(t: int, t_total: int | None = None) -> Array:
     """Say which keys each query may attend to, as booleans.
 
     Parameters
@@ -43,9 +50,7 @@ def causal_keep(t, t_total=None):
         If a size is not a whole number, negative, or t_total < t.
     """
     t_total = t if t_total is None else t_total
-    for name, size in (("t", t), ("t_total", t_total)):
-        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
-            raise ValueError(f"causal mask: {name} must be a whole number ≥ 0, got {size!r}")
+    check_sizes("causal mask", at_least=0, t=t, t_total=t_total)
     if t_total < t:
         raise ValueError(
             f"causal mask: t_total = {t_total} keys are fewer than t = {t} queries; "
@@ -54,7 +59,7 @@ def causal_keep(t, t_total=None):
     return np.tri(t, t_total, t_total - t, dtype=bool)
 
 
-def causal_mask(t, t_total=None):
+def causal_mask(t: int, t_total: int | None = None) -> Array:
     """Return `causal_keep` in the form that is added to scores: 0 where it is True, −inf elsewhere.
 
     Returns ndarray of float32 [t, t_total]; raises as `causal_keep`.
@@ -76,7 +81,21 @@ class AttentionSteps:
     output: Tensor
 
 
-def attention(q, k, v, mask=None, return_steps=False):
+@overload
+def attention(
+    q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None
+) -> Tensor: ...
+@overload
+def attention(
+    q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None, return_steps: Literal[True]
+) -> tuple[Tensor, AttentionSteps]: ...
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    mask: ArrayLike | None = None,
+    return_steps: bool = False,
+) -> Tensor | tuple[Tensor, AttentionSteps]:
     """Let each query collect values: softmax(q kᵀ/√d_k + mask) v (Vaswani et al. 2017, eq. 1).
 
     Parameters
@@ -113,7 +132,8 @@ def attention(q, k, v, mask=None, return_steps=False):
     return (output, steps) if return_steps else output
 
 
-def fused_attention(qkv, n_head, mask=None):
+@np.errstate(all="ignore")  # what is no number is found by the checks
+def fused_attention(qkv: ArrayLike, n_head: int, mask: ArrayLike | None = None) -> Tensor:
     """Split into heads, attend, merge: one operation with its backward written out, to be fast.
 
     The same numbers as `attention` gives for each head. The weights stay un-normalized,
@@ -137,6 +157,12 @@ def fused_attention(qkv, n_head, mask=None):
     ValueError, TypeError
         As `attention`; also if a score is NaN.
     """
+    qkv = _floating(_beside(None, qkv))
+    check_sizes("attention", n_head=n_head)
+    if qkv.ndim != 3 or qkv.shape[-1] % (3 * n_head) or not qkv.shape[-1]:
+        raise ValueError(
+            f"attention: {list(qkv.shape)} is not 3 × {n_head} heads of equal width, [B, T, 3 D]"
+        )
     b, t, width = qkv.shape
     q, k, v = _split_heads(qkv.data, n_head)  # views [B, H, T, head_dim]
     scale = qkv.dtype.type(1 / math.sqrt(q.shape[-1]))
@@ -150,9 +176,10 @@ def fused_attention(qkv, n_head, mask=None):
     total[total == 0] = 1  # a query that may see nothing gets 0 / 1
     out = np.matmul(e, v, out=np.empty_like(q))
     out /= total
+    _check_no_new_nan("attention", out, v)
 
-    def backward(g):
-        g = g.reshape(b, t, n_head, -1).swapaxes(1, 2) / total
+    def backward(g: Array) -> Grads:
+        g = g.reshape(b, t, n_head, q.shape[-1]).swapaxes(1, 2) / total
         ds = g @ v.mT
         ds -= _row_dot(g, out)  # softmax's backward: s (g − Σ g s), and that sum is g · out
         ds *= e
@@ -167,7 +194,10 @@ def fused_attention(qkv, n_head, mask=None):
     return _result(out.swapaxes(1, 2).reshape(b, t, width // 3), (qkv,), backward, "attention")
 
 
-def blocked_attention(q, k, v, block=128, causal=False):
+@np.errstate(all="ignore")  # as above
+def blocked_attention(
+    q: ArrayLike, k: ArrayLike, v: ArrayLike, block: int = 192, causal: bool = False
+) -> Tensor:
     """Compute `attention` in tiles of block × block scores, so that memory grows with T, not T².
 
     Each query keeps a running maximum and a running sum while the keys pass by, block after block
@@ -193,18 +223,22 @@ def blocked_attention(q, k, v, block=128, causal=False):
     ValueError
         If shapes do not fit, block < 1, a causal T_total is below T, or a score is NaN or +inf.
     """
+    q, k, v = (_floating(_beside(None, x)) for x in (q, k, v))
     _check_shapes(q, k, v)
     _check_same_batch(q, k, v)
-    tiles = _tiles(q.shape[-2], k.shape[-2], block, causal)
+    sizes = (q.shape[-2], k.shape[-2], block, causal)
     scale = q.dtype.type(1 / math.sqrt(q.shape[-1]))
-    scaled_q = q.data * scale
+    # One more component, 1 in each key and value: what is to be added to all scores of a query
+    # stands there in the query, and the product does the adding.
+    queries = _with_component(q.data * scale, 0)  # [..., T, d_k + 1]
+    keys = np.ascontiguousarray(_with_component(k.data, 1).mT)  # [..., d_k + 1, T_total]
     out = np.empty_like(q.data, shape=(*q.shape[:-1], v.shape[-1]))
-    log_total = np.empty((*q.shape[:-1], 1), q.dtype)  # log Σ exp(scores) of each query
 
-    for rows, columns in tiles:
-        top, total, mix = -np.inf, 0, 0
+    for rows, columns in _tiles(*sizes):
+        nothing = np.zeros((), q.dtype)
+        top, total, mix = nothing - np.inf, nothing, nothing
         for cols, hidden in columns:
-            e = scaled_q[..., rows, :] @ k.data[..., cols, :].mT  # [..., block, block]
+            e = queries[..., rows, :] @ keys[..., cols]  # [..., block, block]
             if hidden is not None:
                 e += hidden
             new_top = np.maximum(top, _row_max(e))
@@ -215,25 +249,24 @@ def blocked_attention(q, k, v, block=128, causal=False):
             mix = mix * shrink + e @ v.data[..., cols, :]
             top = new_top
         out[..., rows, :] = mix / total
-        log_total[..., rows, :] = top + np.log(total)
+        queries[..., rows, -1:] = -(top + np.log(total))  # −log Σ exp(scores)
+    _check_no_new_nan("attention", out, v.data)
 
-    def backward(g):
+    def backward(g: Array) -> Grads:
+        grads = _with_component(g, -_row_dot(g, out))  # [..., T, d_v + 1]
+        values = np.ascontiguousarray(_with_component(v.data, 1).mT)  # [..., d_v + 1, T_total]
         dq, dk, dv = (np.zeros_like(x.data) for x in (q, k, v))
-        for rows, columns in tiles:
-            q_rows, g_rows = scaled_q[..., rows, :], g[..., rows, :]
-            along = _row_dot(g_rows, out[..., rows, :])
+        for rows, columns in _tiles(*sizes):
             for cols, hidden in columns:
-                s = q_rows @ k.data[..., cols, :].mT
+                s = queries[..., rows, :] @ keys[..., cols]
                 if hidden is not None:
                     s += hidden
-                s -= log_total[..., rows, :]
                 np.exp(s, out=s)  # the weights again
-                dv[..., cols, :] += s.mT @ g_rows
-                ds = g_rows @ v.data[..., cols, :].mT
-                ds -= along
+                dv[..., cols, :] += s.mT @ g[..., rows, :]
+                ds = grads[..., rows, :] @ values[..., cols]
                 ds *= s
                 dq[..., rows, :] += ds @ k.data[..., cols, :]
-                dk[..., cols, :] += ds.mT @ q_rows
+                dk[..., cols, :] += ds.mT @ queries[..., rows, :-1]
         dq *= scale
         return dq, dk, dv
 
@@ -249,18 +282,27 @@ class KVCache:
     ----------
     batch, n_head, max_tokens, head_dim : int
     dtype : numpy dtype
+
+    Raises
+    ------
+    ValueError
+        If a size is no whole number of at least 1.
     """
 
-    def __init__(self, batch, n_head, max_tokens, head_dim, dtype=np.float32):
+    def __init__(
+        self, batch: int, n_head: int, max_tokens: int, head_dim: int, dtype: DTypeLike = np.float32
+    ) -> None:
+        sizes = {"batch": batch, "n_head": n_head, "max_tokens": max_tokens, "head_dim": head_dim}
+        check_sizes("KVCache", **sizes)
         self._keys = np.empty((batch, n_head, max_tokens, head_dim), dtype)
         self._values = np.empty_like(self._keys)
         self._length = 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Return how many tokens are cached: `base` for the mask of the next ones."""
         return self._length
 
-    def append(self, k, v):
+    def append(self, k: ArrayLike, v: ArrayLike) -> tuple[Tensor, Tensor]:
         """Add the new tokens' keys and values [B, H, T, head_dim] behind the cached ones.
 
         Returns
@@ -275,9 +317,10 @@ class KVCache:
         RuntimeError
             If a gradient would have to flow through the cache.
         """
+        k, v = _beside(None, k), _beside(None, v)
         batch, n_head, room, head_dim = self._keys.shape
         for x in (k, v):
-            if x.ndim != 4 or x.shape != (batch, n_head, x.shape[2], head_dim):
+            if x.ndim != 4 or x.shape != (batch, n_head, k.shape[2], head_dim):
                 raise ValueError(
                     f"KVCache: keys {list(k.shape)} and values {list(v.shape)} must be "
                     f"[{batch}, {n_head}, T, {head_dim}] ([B, H, T, head_dim])"
@@ -296,13 +339,21 @@ class KVCache:
         self._keys[:, :, start:end] = k.data
         self._values[:, :, start:end] = v.data
         self._length = end
-        return tuple(_result(x[:, :, :end], (), None, "cache") for x in (self._keys, self._values))
+        kept = (self._keys[:, :, :end], self._values[:, :, :end])
+        keys, values = (_result(x, (), None, "cache") for x in kept)
+        return keys, values
 
 
 class MultiHeadAttention(Module):
     """n_head attentions side by side, each on its own n_embd / n_head components.
 
     Vaswani et al. 2017, §3.2.2, with GPT-2's names for the four linear layers.
+
+    Parameters
+    ----------
+    n_embd, n_head : int
+        The width D of a token, and the number of heads; head_dim = n_embd / n_head.
+    rng : numpy.random.Generator
 
     Attributes
     ----------
@@ -311,11 +362,12 @@ class MultiHeadAttention(Module):
     Raises
     ------
     ValueError
-        If n_embd is not a multiple of n_head.
+        If n_embd is not a multiple of n_head, or x is not [B, T, n_embd].
     """
 
-    def __init__(self, n_embd, n_head, rng):
-        if n_head < 1 or n_embd % n_head:
+    def __init__(self, n_embd: int, n_head: int, rng: np.random.Generator) -> None:
+        check_sizes("MultiHeadAttention", n_embd=n_embd, n_head=n_head)
+        if n_embd % n_head:
             raise ValueError(
                 f"MultiHeadAttention: n_embd = {n_embd} can't be split into n_head = {n_head} "
                 "heads of equal width"
@@ -326,17 +378,28 @@ class MultiHeadAttention(Module):
         self.c_v = Linear(n_embd, n_embd, rng)
         self.c_proj = Linear(n_embd, n_embd, rng)
 
-    def forward(self, x, mask=None, return_steps=False, cache=None):
+    def forward(
+        self,
+        x: ArrayLike,
+        mask: ArrayLike | None = None,
+        return_steps: bool = False,
+        cache: KVCache | None = None,
+    ) -> Tensor | tuple[Tensor, AttentionSteps]:
         """Map x [B, T, D] to [B, T, D].
 
         `mask` and `return_steps` are as in `attention`; with a `cache` (KVCache) the T tokens of x
         also attend to the cached ones, and the mask is [T, T_total].
         """
         layers = (self.c_q, self.c_k, self.c_v)
+        x = _beside(self.c_q.weight, x)
+        if x.ndim != 3:
+            raise ValueError(f"MultiHeadAttention: x must be [B, T, D], got {list(x.shape)}")
         if cache is None and not return_steps:
             weight = cat([layer.weight for layer in layers], dim=1)  # [D, 3 D]
-            qkv = linear(x, weight, cat([layer.bias for layer in layers]))  # one product for three
-            return self.c_proj(fused_attention(qkv, self.n_head, mask))
+            bias = cat([layer.bias for layer in layers if layer.bias is not None])  # [3 D]
+            qkv = linear(x, weight, bias)  # one product for three
+            out: Tensor = self.c_proj(fused_attention(qkv, self.n_head, mask))
+            return out
         q, k, v = (self._split(layer(x)) for layer in layers)  # [B, H, T, head_dim]
         if cache is not None:
             k, v = cache.append(k, v)  # [B, H, T_total, head_dim]
@@ -344,19 +407,19 @@ class MultiHeadAttention(Module):
         out = self.c_proj(heads.transpose(1, 2).reshape(x.shape))
         return (out, steps) if return_steps else out
 
-    def _split(self, x):
+    def _split(self, x: Tensor) -> Tensor:
         b, t, d = x.shape
         return x.reshape(b, t, self.n_head, d // self.n_head).transpose(1, 2)  # [B, H, T, head_dim]
 
 
-def _tiles(t, t_total, block, causal):
-    """List (rows, [(columns, what to add to the scores or None), ...]) without the hidden tiles."""
-    if not isinstance(block, (int, np.integer)) or isinstance(block, bool) or block < 1:
-        raise ValueError(f"blocked attention: block must be a whole number ≥ 1, got {block!r}")
+def _tiles(
+    t: int, t_total: int, block: int, causal: bool
+) -> Iterator[tuple[slice, list[tuple[slice, Array | None]]]]:
+    """Yield (rows, [(columns, what to add to the scores or None), ...]) without hidden tiles."""
+    check_sizes("blocked attention", block=block)
     if causal and t_total < t:
         causal_keep(t, t_total)  # raises
     base = t_total - t
-    tiles = []
     for top in range(0, t, block):
         end = min(top + block, t)
         columns = []
@@ -367,22 +430,26 @@ def _tiles(t, t_total, block, causal):
                 keep = np.tri(end - top, right - left, top + base - left, dtype=bool)
                 hidden = np.where(keep, np.float32(0), np.float32(-np.inf))
             columns.append((slice(left, right), hidden))
-        tiles.append((slice(top, end), columns))
-    return tiles
+        yield slice(top, end), columns
 
 
-def _split_heads(qkv, n_head):
+def _with_component(x: Array, value: Array | float) -> Array:
+    """Append one component to each vector of x [..., T, d]: returns [..., T, d + 1]."""
+    column = np.empty_like(x[..., :1])
+    column[...] = value
+    return np.concatenate([x, column], axis=-1)
+
+
+def _split_heads(qkv: Array, n_head: int) -> Array:
     """View an array [B, T, 3 D] as three of [B, H, T, head_dim]."""
     b, t, width = qkv.shape
-    if width % (3 * n_head):
-        raise ValueError(f"attention: {list(qkv.shape)} is not 3 × {n_head} heads of equal width")
-    return qkv.reshape(b, t, 3, n_head, -1).transpose(2, 0, 3, 1, 4)
+    return qkv.reshape(b, t, 3, n_head, width // (3 * n_head)).transpose(2, 0, 3, 1, 4)
 
 
-def _row_max(scores):
+def _row_max(scores: Array) -> Array:
     """Each row's largest score; the lowest finite number where a row sees nothing."""
     # a start value is also what lets NumPy take its fast path along short rows
-    top = scores.max(axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
+    top: Array = scores.max(axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
     if not np.isfinite(top).all():
         raise ValueError(
             "attention: a score is NaN or +inf, its weight would be inf/inf; "
@@ -391,24 +458,25 @@ def _row_max(scores):
     return top
 
 
-def _row_sum(e):
+def _row_sum(e: Array) -> Array:
     return e @ np.ones((e.shape[-1], 1), e.dtype)  # as a matrix product: faster than .sum(-1)
 
 
-def _row_dot(a, b):
-    return np.einsum("...td,...td->...t", a, b)[..., None]
+def _row_dot(a: Array, b: Array) -> Array:
+    dots: Array = np.einsum("...td,...td->...t", a, b)
+    return dots[..., None]
 
 
-def _apply_mask(scores, mask):
+def _apply_mask(scores: Tensor, mask: ArrayLike) -> Tensor:
     if isinstance(mask, Tensor) and mask.requires_grad:
         _additive(mask, scores)  # checks it
         return scores + mask
     return scores + _additive(mask, scores)
 
 
-def _additive(mask, scores):
+def _additive(mask: ArrayLike, scores: Array | Tensor) -> Array:
     """Check a mask against the scores and return it as an array of 0 and −inf to add to them."""
-    mask = mask.data if isinstance(mask, Tensor) else np.asarray(mask)
+    mask = mask.data if isinstance(mask, Tensor) else array_of("attention", mask)
     try:
         fits = np.broadcast_shapes(scores.shape, mask.shape) == scores.shape
     except ValueError:
@@ -419,19 +487,20 @@ def _additive(mask, scores):
             f"{list(scores.shape)} ([..., T, T_total])"
         )
     if mask.dtype == np.bool_:
-        return np.where(mask, scores.dtype.type(0), scores.dtype.type(-np.inf))
+        additive: Array = np.where(mask, scores.dtype.type(0), scores.dtype.type(-np.inf))
+        return additive
     if mask.dtype.kind != "f":
         raise TypeError(
             f"attention: the mask holds {mask.dtype}; 0 and 1 added to scores mask nothing. "
             "Use booleans (True = may attend), or floats of 0 and -inf"
         )
-    if np.isnan(mask).any() or np.isposinf(mask).any():
+    if not (mask < np.inf).all():
         raise ValueError("attention: an additive mask is 0 or −inf (or finite), found NaN or +inf")
     with np.errstate(over="ignore"):  # −1e9 does not fit in float16; −inf is what it means
         return mask.astype(scores.dtype, copy=False)
 
 
-def _check_shapes(q, k, v):
+def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
     shapes = f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}"
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise ValueError(f"attention: {shapes}: each needs [..., tokens, width]")
@@ -443,7 +512,7 @@ def _check_shapes(q, k, v):
         raise ValueError(f"attention: {shapes}: there is no key to attend to")
 
 
-def _check_same_batch(q, k, v):
+def _check_same_batch(q: Tensor, k: Tensor, v: Tensor) -> None:
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2] or not q.dtype == k.dtype == v.dtype:
         raise ValueError(
             f"attention: q {list(q.shape)} {q.dtype}, k {list(k.shape)} {k.dtype}, "

@@ -6,15 +6,22 @@ absolute positions, and one table for the token embeddings and the last layer.
 
 from __future__ import annotations
 
+import numbers
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from course_lib._arrays import Array
+from course_lib._checks import array_of, check_sizes
 from course_lib.attention import AttentionSteps, KVCache, MultiHeadAttention, causal_mask
+from course_lib.functional import cross_entropy
 from course_lib.nn import MLP, Embedding, LayerNorm, Module
-from course_lib.tensor import Tensor, cross_entropy, no_grad
+from course_lib.tensor import Tensor, no_grad
 
 __all__ = ["GPT", "Block", "GPTConfig", "GPTSteps"]
 
@@ -40,7 +47,7 @@ class GPTConfig:
     n_embd: int
 
     @classmethod
-    def tiny(cls, vocab_size, block_size=64, n_layer=2):
+    def tiny(cls, vocab_size: int, block_size: int = 64, n_layer: int = 2) -> GPTConfig:
         """Return the course's configuration: n_embd 64, n_head 4, so head_dim 16."""
         return cls(vocab_size, block_size, n_layer, n_head=4, n_embd=64)
 
@@ -61,21 +68,32 @@ class Block(Module):
     """x + attention(norm(x)), then x + MLP(norm(x)): the pre-norm form (Xiong et al. 2020).
 
     The attention moves information between tokens, the MLP works on each token alone.
+
+    Parameters
+    ----------
+    n_embd, n_head : int
+    rng : numpy.random.Generator
     """
 
-    def __init__(self, n_embd, n_head, rng):
+    def __init__(self, n_embd: int, n_head: int, rng: np.random.Generator) -> None:
         self.ln_1 = LayerNorm(n_embd)
         self.attn = MultiHeadAttention(n_embd, n_head, rng)
         self.ln_2 = LayerNorm(n_embd)
         self.mlp = MLP(n_embd, rng)
 
-    def forward(self, x, mask=None, return_steps=False, cache=None):
+    def forward(
+        self,
+        x: Tensor,
+        mask: ArrayLike | None = None,
+        return_steps: bool = False,
+        cache: KVCache | None = None,
+    ) -> Tensor | tuple[Tensor, AttentionSteps]:
         """Map x [B, T, D] to [B, T, D]; the rest as in `MultiHeadAttention`."""
         out = self.attn(self.ln_1(x), mask, return_steps, cache)
         attended, steps = out if return_steps else (out, None)
         x = x + attended
         x = x + self.mlp(self.ln_2(x))
-        return (x, steps) if return_steps else x
+        return x if steps is None else (x, steps)
 
 
 class GPT(Module):
@@ -90,9 +108,20 @@ class GPT(Module):
         logits a variance of 1. (GPT-2's 0.02² is small at n_embd = 64; training then starts late.)
     mask : callable
         mask(t, t_total) gives the mask [t, t_total] for `attention`.
+
+    Raises
+    ------
+    ValueError
+        If a size is no whole number of at least 1, or n_embd is not a multiple of n_head.
     """
 
-    def __init__(self, config, rng, mask=causal_mask):
+    def __init__(
+        self,
+        config: GPTConfig,
+        rng: np.random.Generator,
+        mask: Callable[[int, int], ArrayLike] = causal_mask,
+    ) -> None:
+        check_sizes("GPT", **asdict(config))
         self.config = config
         self.mask = mask
         self.wte = Embedding(config.vocab_size, config.n_embd, rng)
@@ -102,7 +131,13 @@ class GPT(Module):
         self.blocks = [Block(config.n_embd, config.n_head, rng) for _ in range(config.n_layer)]
         self.ln_f = LayerNorm(config.n_embd)
 
-    def forward(self, ids, targets=None, cache=None, return_steps=False):
+    def forward(
+        self,
+        ids: ArrayLike,
+        targets: ArrayLike | None = None,
+        cache: list[KVCache] | None = None,
+        return_steps: bool = False,
+    ) -> tuple[Tensor, Tensor | None] | tuple[Tensor, Tensor | None, GPTSteps]:
         """Guess the token after each of ids.
 
         Parameters
@@ -129,7 +164,7 @@ class GPT(Module):
         IndexError, TypeError
             If an id is not in the vocabulary, or no integer.
         """
-        ids = np.asarray(ids)
+        ids = array_of("GPT", ids)
         base = 0 if cache is None else len(cache[0])
         if ids.ndim != 2:
             raise ValueError(
@@ -143,24 +178,35 @@ class GPT(Module):
         t, t_total = ids.shape[1], base + ids.shape[1]
         x = self.wte(ids) + self.wpe.weight[base:t_total]  # [B, T, D] + [T, D]: token and position
         mask = self.mask(t, t_total)
-        hidden, attention = [x], []
-        for block, block_cache in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
-            out = block(x, mask, return_steps, block_cache)
-            x, steps = out if return_steps else (out, None)
-            hidden.append(x)
-            attention.append(steps)
+        steps = GPTSteps(hidden=[x], attention=[])
+        caches = [None] * len(self.blocks) if cache is None else cache
+        for block, block_cache in zip(self.blocks, caches, strict=True):
+            x = block(x, mask, return_steps, block_cache)
+            if return_steps:
+                x, attended = x
+                steps.attention.append(attended)
+                steps.hidden.append(x)
         logits = self.ln_f(x) @ self.wte.weight.T  # [B, T, D] @ [D, vocab_size]
         loss = None if targets is None else cross_entropy(logits, targets)
-        return (logits, loss, GPTSteps(hidden, attention)) if return_steps else (logits, loss)
+        return (logits, loss, steps) if return_steps else (logits, loss)
 
-    def new_cache(self, batch=1):
+    def new_cache(self, batch: int = 1) -> list[KVCache]:
         """Return one empty KVCache per block, with room for block_size tokens."""
+        check_sizes("new_cache", batch=batch)
         c = self.config
         sizes = (batch, c.n_head, c.block_size, c.n_embd // c.n_head, self.wte.weight.dtype)
         return [KVCache(*sizes) for _ in self.blocks]
 
     @no_grad()
-    def generate(self, ids, n, temperature=1.0, top_k=None, rng=None, cache=True):
+    def generate(
+        self,
+        ids: ArrayLike,
+        n: int,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        rng: np.random.Generator | None = None,
+        cache: bool = True,
+    ) -> Array:
         """Continue a text by n tokens, each drawn from the model's guess for it.
 
         Past block_size the model sees the last block_size tokens. Each of them then stands at a new
@@ -194,7 +240,7 @@ class GPT(Module):
         TypeError
             If rng is needed and not a Generator.
         """
-        text = np.atleast_2d(np.asarray(ids))
+        text = np.atleast_2d(array_of("generate", ids))
         if text.ndim != 2 or text.size == 0:
             raise ValueError(
                 f"generate: ids {list(np.shape(ids))} must be [T] or [B, T] with at least one "
@@ -211,24 +257,25 @@ class GPT(Module):
             logits, _ = self(new, cache=kept)
             token = _pick(logits.data[:, -1], temperature, top_k, rng)
             text = np.concatenate([text, token[:, None]], axis=1)
-        return text.reshape(*np.shape(ids)[:-1], -1)
+        return text if np.ndim(ids) > 1 else text[0]
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write configuration and parameters to `path` (.npz); whole or not at all.
 
         They go to a file beside it first, which then takes its name.
         """
         path = Path(path)
-        sizes = {f"config.{name}": size for name, size in asdict(self.config).items()}
+        state: dict[str, Any] = {f"config.{n}": size for n, size in asdict(self.config).items()}
+        state |= self.state_dict()
         temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         try:
             with open(temporary, "wb") as file:
-                np.savez(file, **sizes, **self.state_dict())
+                np.savez(file, **state)
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
 
-    def load(self, path):
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Take over the parameters that `save` wrote for a model of the same configuration.
 
         Raises
@@ -256,9 +303,9 @@ class GPT(Module):
             raise ValueError(f"load: {path}: {error.args[0]}") from None
 
 
-def _read_npz(path):
+def _read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Read all arrays of an .npz file, never unpickling anything."""
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:  # an int would be a file that Python has open
         try:
             with np.load(file, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
@@ -269,10 +316,11 @@ def _read_npz(path):
             ) from None
 
 
-def _check_sampling(n, temperature, top_k, rng, vocab_size):
-    if not isinstance(n, (int, np.integer)) or n < 0:
-        raise ValueError(f"generate: n must be a whole number ≥ 0, got {n!r}")
-    if not 0 <= temperature < np.inf:
+def _check_sampling(
+    n: int, temperature: float, top_k: int | None, rng: object, vocab_size: int
+) -> None:
+    check_sizes("generate", at_least=0, n=n)
+    if not isinstance(temperature, numbers.Real) or not 0 <= temperature < np.inf:
         raise ValueError(
             f"generate: temperature must be at least 0 and finite, got {temperature!r}; "
             "0 always takes the likeliest token"
@@ -291,15 +339,19 @@ def _check_sampling(n, temperature, top_k, rng, vocab_size):
         )
 
 
-def _pick(logits, temperature, top_k, rng):
+def _pick(
+    logits: Array, temperature: float, top_k: int | None, rng: np.random.Generator | None
+) -> Array:
     """Choose one token for each row of logits [B, vocab_size]."""
     if temperature == 0:
-        return logits.argmax(axis=-1)
+        likeliest: Array = logits.argmax(axis=1)
+        return likeliest
+    assert rng is not None  # _check_sampling has seen to it
     logits = logits.astype(np.float64)  # rng.choice wants weights that sum to 1 very closely
-    logits = (logits - logits.max(axis=-1, keepdims=True)) / temperature
+    logits = (logits - logits.max(axis=1, keepdims=True)) / temperature
     if top_k is not None:
-        unlikely = np.argsort(-logits, axis=-1, kind="stable")[:, top_k:]
-        np.put_along_axis(logits, unlikely, -np.inf, axis=-1)
+        unlikely = np.argsort(-logits, kind="stable")[:, top_k:]
+        np.put_along_axis(logits, unlikely, -np.inf, axis=1)
     weights = np.exp(logits)
-    weights /= weights.sum(axis=-1, keepdims=True)
+    weights /= weights.sum(axis=1, keepdims=True)
     return np.array([rng.choice(len(row), p=row) for row in weights])

@@ -1,82 +1,51 @@
 """A NumPy array that remembers how it was made, and can hand gradients back along the way.
 
 Every operation below reads the same way: compute the result (forward), then say how a gradient of
-the result turns into gradients of what it was made from (backward). `Tensor.backward` walks these
-records from last to first: reverse-mode automatic differentiation (Griewank & Walther, *Evaluating
-Derivatives*, 2nd ed., ch. 3).
+the result turns into gradients of what it was made from (backward). `tape` keeps these records.
 """
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
+
+from course_lib._arrays import (
+    Array,
+    Dims,
+    _axis,
+    _check_broadcast,
+    _check_matmul,
+    _check_no_new_nan,
+    _count,
+    _dims,
+    _no_new_nan,
+    _product,
+    _rows,
+    _shifted_exp,
+    _spread,
+    _to_array,
+    _unpack,
+)
+from course_lib._checks import array_of
+from course_lib.tape import Grads, Node, no_grad, recording, unbroadcast, walk
 
 __all__ = [
     "Tensor",
     "cat",
-    "check_gradients",
-    "cross_entropy",
-    "embedding",
-    "layer_norm",
-    "linear",
     "no_grad",
     "stack",
     "unbroadcast",
     "where",
 ]
 
-P, R = ParamSpec("P"), TypeVar("R")
-Array = NDArray[Any]
-Grads = Iterable[Array | None]  # one for each parent; None where it requires none
-Dims = int | Sequence[int] | None
-DTYPES = tuple(np.dtype(t) for t in (np.float16, np.float32, np.float64, np.int64, np.bool_))
 
-_recording = contextvars.ContextVar("recording", default=True)
-
-
-@contextlib.contextmanager
-def no_grad() -> Iterator[None]:
-    """Inside this block (or a function it decorates) operations are computed but not recorded."""
-    token = _recording.set(False)
-    try:
-        yield
-    finally:
-        _recording.reset(token)
-
-
-def _no_new_nan(operation: Callable[P, R]) -> Callable[P, R]:
-    """Make `operation` refuse to make a NaN out of numbers; NaNs that were put in pass through."""
-    causes = {
-        "divide": "0/0 or inf/inf; did an exp overflow? (softmax subtracts the maximum first)",
-        "log": "the logarithm of a negative number",
-        "sqrt": "the square root of a negative number",
-        "power": "a negative number to a fractional power",
-        "multiply": "0 · inf",
-    }
-
-    @functools.wraps(operation)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            with np.errstate(all="ignore", invalid="raise"):
-                return operation(*args, **kwargs)
-        except FloatingPointError as error:  # "invalid value encountered in divide"
-            op = operation.__name__.strip("_").removeprefix("true")
-            cause = causes.get(str(error).split()[-1], "inf − inf")
-            raise ValueError(f"{op}: this makes NaN: {cause}") from None
-
-    return guarded
-
-
-def _comparison(ufunc: np.ufunc) -> Callable[[Tensor, ArrayLike], Tensor]:
-    def compare(self: Tensor, other: ArrayLike) -> Tensor:
+def _comparison(ufunc: np.ufunc) -> Callable[[Tensor, ArrayLike], Any]:
+    def compare(self: Tensor, other: ArrayLike) -> Any:
         try:
             a, b = _operands(ufunc.__name__, self, other)
         except TypeError:
@@ -120,27 +89,23 @@ class Tensor:
 
     __slots__ = (
         "__weakref__",
-        "_backward",
         "_data",
-        "_op",
-        "_parents",
+        "_node",
         "_requires_grad",
-        "_retain",
         "grad",
     )
     __array_ufunc__ = None  # makes `ndarray + Tensor` ask Tensor.__radd__, not loop over elements
     __hash__ = object.__hash__  # `==` compares elements, so Python would drop the default hash
 
-    _backward: Callable[[Array], Grads] | None
-    _parents: tuple[Tensor, ...]
+    _node: Node | None  # the operation that made this tensor, if it was recorded
     grad: Array | None
 
     def __init__(
         self, data: ArrayLike, *, requires_grad: bool = False, dtype: DTypeLike | None = None
     ) -> None:
-        self._data = _to_array(data, dtype)
+        self._data = _to_array(_plain(data), dtype)
         self._data.setflags(write=False)
-        self._parents, self._backward, self._op, self._retain = (), None, "leaf", False
+        self._node = None
         self.requires_grad = requires_grad
         self.grad = None
 
@@ -150,7 +115,7 @@ class Tensor:
 
     @data.setter
     def data(self, value: ArrayLike) -> None:
-        array = _to_array(value, self.dtype)
+        array = _to_array(_plain(value), self.dtype)
         if array.shape != self.shape:
             raise ValueError(
                 f"data: {list(array.shape)} can't replace {list(self.shape)}; "
@@ -171,6 +136,8 @@ class Tensor:
                 "a gradient of whole numbers has no meaning. Write 2.0 instead of 2?"
             )
         self._requires_grad = bool(value)
+        if not value:
+            self._node = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -185,7 +152,7 @@ class Tensor:
         return self._data.dtype
 
     def item(self) -> Any:
-        """Return the one value of a one-element tensor as a Python number."""
+        """Return the one value as a Python number; ValueError if there are more, or none."""
         if self._data.size != 1:
             raise ValueError(f"item: needs exactly one value, got shape {list(self.shape)}")
         return self._data.item()
@@ -199,18 +166,22 @@ class Tensor:
         return _result(self._data, (), None, "detach")
 
     def retain_grad(self) -> None:
-        """Ask `backward` to leave a gradient here too, although this tensor was computed."""
+        """Ask `backward` to leave a gradient here too, although this tensor was computed.
+
+        Raises RuntimeError on a constant.
+        """
         if not self._requires_grad:
             raise RuntimeError("retain_grad: this tensor is a constant; no gradient reaches it")
-        self._retain = True
+        if self._node is not None:  # a leaf gets its gradient anyway
+            self._node.retained_by = self
 
     # -- the walk back ---------------------------------------------------------------------------
 
     def backward(self, gradient: ArrayLike | None = None) -> None:
         """Add ∂self/∂leaf, times `gradient`, to the `grad` of every leaf that requires one.
 
-        Walks the recorded operations from last to first without recursion, and frees them on the
-        way. If an operation fails, no `grad` has been changed.
+        Walks the recorded operations from last to first and frees them on the way. If one fails,
+        no `grad` has been changed.
 
         Parameters
         ----------
@@ -224,57 +195,8 @@ class Tensor:
         ValueError
             If `gradient` has another shape, or if a gradient becomes NaN where it was numbers.
         """
-        arriving, uses = {self: self._seed(gradient)}, self._uses()
-        ready, reached, suspects = [self], [], []
-        # NumPy calls when a NaN is made, at times without cause; it counts if one arrives
-        with np.errstate(all="ignore", invalid="call", call=lambda *_: suspects.append(node._op)):
-            while ready:
-                node = ready.pop()
-                g = arriving.pop(node)
-                if node._backward is None or node._retain:
-                    reached.append((node, g))
-                if node._backward is None:
-                    continue
-                for parent, grad in zip(node._parents, node._backward(g), strict=True):
-                    if parent._requires_grad:
-                        like = parent._data
-                        if grad.shape != like.shape:
-                            grad = unbroadcast(grad, like.shape)
-                        if grad.dtype != like.dtype:
-                            grad = grad.astype(like.dtype)
-                        # a new sum, not `+=`: two parents may have been handed the same array
-                        arriving[parent] = arriving[parent] + grad if parent in arriving else grad
-                        uses[parent] -= 1
-                        if uses[parent] == 0:  # all gradients have arrived
-                            del uses[parent]
-                            ready.append(parent)
-                node._parents, node._backward = (), _already_walked
-            grads = [
-                np.array(g) if node.grad is None else np.add(node.grad, g, dtype=g.dtype)
-                for node, g in reached
-            ]
-        if suspects and any(np.isnan(grad).any() for grad in grads):
-            raise ValueError(
-                f"backward: the backward of {suspects[0]} makes NaN: 0 · inf, 0/0 or inf − inf; "
-                "look for a value that is inf, or for a slope that is (√x and log x at 0)"
-            )
-        for (node, _), grad in zip(reached, grads, strict=True):
-            node.grad = grad
-
-    def _uses(self) -> dict[Tensor, int]:
-        """Count how many recorded operations behind self use each tensor."""
-        uses: dict[Tensor, int] = {}
-        stack = [self]
-        while stack:
-            node = stack.pop()
-            if node._backward is _already_walked:
-                _already_walked()
-            for parent in node._parents:
-                if parent._requires_grad:
-                    if parent not in uses:
-                        stack.append(parent)
-                    uses[parent] = uses.get(parent, 0) + 1
-        return uses
+        seed = self._seed(gradient)
+        walk(self if self._node is None else self._node, seed)
 
     def _seed(self, gradient: ArrayLike | None) -> Array:
         """Check that a walk can start here, and return the gradient it starts with."""
@@ -290,7 +212,7 @@ class Tensor:
                     "pass a gradient of that shape, or reduce it first (.sum() or .mean())"
                 )
             return np.ones_like(self._data)
-        seed = _to_array(gradient, self.dtype)
+        seed = _to_array(_plain(gradient), self.dtype)
         if seed.shape != self.shape:
             raise ValueError(
                 f"backward: the gradient has shape {list(seed.shape)}, "
@@ -349,16 +271,15 @@ class Tensor:
 
         return _result(out, (a, b), backward, "pow")
 
-    @_no_new_nan
     def __matmul__(self, other: ArrayLike) -> Tensor:
         a, b = _operands("matmul", self, other)
         _check_matmul(a.shape, b.shape)
         if b.ndim == 1:  # a column, for now
-            out = a @ b.reshape(-1, 1)
-            return out.reshape(out.shape[:-1])
+            column = a @ b.reshape(-1, 1)
+            return column.reshape(column.shape[:-1])
         if a.ndim == 1:  # a row, for now
-            out = a.reshape(1, -1) @ b
-            return out.reshape(out.shape[:-2] + out.shape[-1:])
+            row = a.reshape(1, -1) @ b
+            return row.reshape(row.shape[:-2] + row.shape[-1:])
         x, y = a._data, b._data  # [..., M, K], [..., K, N]
 
         def backward(g: Array) -> Grads:  # [..., M, N]
@@ -369,7 +290,10 @@ class Tensor:
                 return grad_a, _rows(x).T @ _rows(g)
             return grad_a, x.mT @ g
 
-        return _result(_matmul(x, y), (a, b), backward, "matmul")
+        with np.errstate(all="ignore"):
+            out = _product(x, y)
+        _check_no_new_nan("matmul", out, x, y)
+        return _result(out, (a, b), backward, "matmul")
 
     def __neg__(self) -> Tensor:
         return self * -1
@@ -393,7 +317,7 @@ class Tensor:
         return _beside(self, other) @ self
 
     def _refuse_in_place(self, other: ArrayLike) -> Any:
-        if self._requires_grad and self._backward is None:
+        if self._requires_grad and self._node is None:
             raise TypeError(
                 "a tensor with requires_grad=True can't be changed in place; to move a parameter "
                 "write w.data = w.data - lr * w.grad"
@@ -415,28 +339,33 @@ class Tensor:
 
     @_no_new_nan
     def exp(self) -> Tensor:
+        """eˣ for each value. This and the next four keep the shape; integers become float32."""
         x = _floating(self)
         out = np.exp(x._data)
         return _result(out, (x,), lambda g: (g * out,), "exp")
 
     @_no_new_nan
     def log(self) -> Tensor:
+        """The natural logarithm, −inf at 0. Raises ValueError below 0."""
         x = _floating(self)
         values = x._data
         return _result(np.log(values), (x,), lambda g: (g / values,), "log")
 
     @_no_new_nan
     def sqrt(self) -> Tensor:
+        """The square root. Raises ValueError below 0."""
         x = _floating(self)
         out = np.sqrt(x._data)
         return _result(out, (x,), lambda g: (g / (2 * out),), "sqrt")
 
     def tanh(self) -> Tensor:
+        """The hyperbolic tangent."""
         x = _floating(self)
         out = np.tanh(x._data)
         return _result(out, (x,), lambda g: (g * (1 - out * out),), "tanh")
 
     def relu(self) -> Tensor:
+        """max(x, 0). Its slope at 0 is 0, as in PyTorch."""
         x = _floating(self)
         out = np.maximum(x._data, 0)
         return _result(out, (x,), lambda g: (np.where(out > 0, g, 0),), "relu")
@@ -477,12 +406,18 @@ class Tensor:
 
     @_no_new_nan
     def sum(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The sum over `dim`: one axis, several of them, or all (None).
+
+        With `keepdim` these axes stay, with size 1. IndexError names an axis that is not there. The
+        operations below take both in the same way.
+        """
         dims, shape = _dims("sum", dim, self.ndim), self.shape
         out = self._data.sum(axis=dims, keepdims=keepdim)
         return _result(out, (self,), lambda g: (_spread(g, shape, dims, keepdim),), "sum")
 
     @_no_new_nan
     def mean(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The mean over `dim`; integers become float32. Raises ValueError over no values."""
         x, dims, shape = _floating(self), _dims("mean", dim, self.ndim), self.shape
         n = _count("mean", shape, dims)
         out = x._data.mean(axis=dims, keepdims=keepdim)
@@ -511,7 +446,10 @@ class Tensor:
         return _result(out, (x,), backward, "var")
 
     def max(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
-        """Largest value over `dim` (values only, as `torch.amax`); ties share the gradient."""
+        """Largest value over `dim` (values only, as `torch.amax`); ties share the gradient.
+
+        Raises ValueError if there are no values.
+        """
         dims, values = _dims("max", dim, self.ndim), self._data
         _count("max", self.shape, dims)
         top = values.max(axis=dims, keepdims=True)
@@ -578,6 +516,10 @@ class Tensor:
     # -- the same values, arranged otherwise -----------------------------------------------------
 
     def reshape(self, *shape: Any) -> Tensor:
+        """The same values in the same order in another shape; one size may be −1, to be worked out.
+
+        Raises ValueError if they do not fit.
+        """
         before, after = self.shape, _unpack(shape)
         try:
             out = self._data.reshape(after)
@@ -589,6 +531,10 @@ class Tensor:
         return _result(out, (self,), lambda g: (g.reshape(before),), "reshape")
 
     def permute(self, *dims: Any) -> Tensor:
+        """The axes in another order: axis n of the result is axis dims[n] of self.
+
+        Raises ValueError unless each axis is named once.
+        """
         dims = _dims("permute", _unpack(dims), self.ndim)
         if len(dims) != self.ndim:
             raise ValueError(
@@ -599,35 +545,39 @@ class Tensor:
         return _result(out, (self,), lambda g: (g.transpose(back),), "permute")
 
     def transpose(self, dim0: int, dim1: int) -> Tensor:
-        (a,), (b,) = _dims("transpose", dim0, self.ndim), _dims("transpose", dim1, self.ndim)
+        """Axes `dim0` and `dim1` change places."""
+        a, b = _axis("transpose", dim0, self.ndim), _axis("transpose", dim1, self.ndim)
         out = self._data.swapaxes(a, b)
         return _result(out, (self,), lambda g: (g.swapaxes(a, b),), "transpose")
 
     @property
     def mT(self) -> Tensor:
-        """The last two axes swapped: a matrix, or each matrix of a batch, transposed."""
+        """The last two axes swapped: a matrix, or each matrix of a batch, transposed.
+
+        Raises ValueError if there are fewer than two axes.
+        """
         if self.ndim < 2:
             raise ValueError(f"mT: needs at least two axes, got shape {list(self.shape)}")
         return self.transpose(-2, -1)
 
     @property
     def T(self) -> Tensor:
-        """A matrix transposed. For a batch of matrices use `mT`."""
+        """A matrix transposed; ValueError for anything else. For a batch of matrices use `mT`."""
         if self.ndim != 2:
             raise ValueError(f"T: needs a matrix, got {list(self.shape)}; did you mean mT?")
         return self.transpose(0, 1)
 
     def __getitem__(self, index: Any) -> Tensor:
-        index = tuple(map(_fixed, index if isinstance(index, tuple) else (index,)))
         try:
+            index = tuple(map(_fixed, index if isinstance(index, tuple) else (index,)))
             out = self._data[index]
-        except IndexError as error:
+        except (IndexError, ValueError, OverflowError) as error:
             raise IndexError(f"index into {list(self.shape)}: {error}") from None
-        like = self._data
+        shape, dtype = self.shape, self.dtype
         may_repeat = any(isinstance(i, np.ndarray) for i in index)
 
         def backward(g: Array) -> Grads:
-            grad = np.zeros_like(like)
+            grad = np.zeros(shape, dtype)
             if may_repeat:
                 np.add.at(grad, index, g)  # `grad[index] += g` would lose repeated positions
             else:
@@ -643,7 +593,11 @@ class Tensor:
         )
 
     def masked_fill(self, mask: ArrayLike, value: ArrayLike) -> Tensor:
-        """Return self with `value` wherever the boolean `mask` is True (PyTorch's polarity)."""
+        """Return self with `value` wherever the boolean `mask` is True (PyTorch's polarity).
+
+        Both broadcast to the shape of self. Raises ValueError if they do not, TypeError if `mask`
+        is not boolean.
+        """
         out = where(mask, value, self)
         if out.shape != self.shape:
             raise ValueError(
@@ -684,7 +638,7 @@ class Tensor:
     def __repr__(self) -> str:
         values, plain = self._data, True
         if self.dtype.kind == "f":
-            largest = np.abs(values[np.isfinite(values)]).max(initial=0)
+            largest = float(np.abs(values[np.isfinite(values)]).max(initial=0))
             plain = largest == 0 or 1e-4 <= largest < 1e6
             if plain:  # + 0 because −0.00001 would round to "-0."
                 values = np.round(values.astype(np.float64), 4) + 0
@@ -707,7 +661,7 @@ def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> Tensor:
 
     Raises TypeError if `condition` is not boolean, ValueError if the shapes do not broadcast.
     """
-    keep = np.array(_plain(condition))
+    keep = array_of("where", _plain(condition)).copy()
     if keep.dtype != np.bool_:
         raise TypeError(
             f"where: the condition must be boolean, got {keep.dtype}; "
@@ -723,9 +677,12 @@ def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> Tensor:
 
 
 def cat(tensors: Iterable[ArrayLike], dim: int = 0) -> Tensor:
-    """Join tensors along an axis they have; all other axes must be equal."""
+    """Join tensors along an axis that they have: [2, 3] and [4, 3] make [6, 3].
+
+    Raises ValueError where another axis differs, or if there are none.
+    """
     tensors = _one_dtype("cat", tensors)
-    (axis,) = _dims("cat", dim, tensors[0].ndim)
+    axis = _axis("cat", dim, tensors[0].ndim)
     try:
         out = np.concatenate([t._data for t in tensors], axis=axis)
     except ValueError:
@@ -742,249 +699,17 @@ def cat(tensors: Iterable[ArrayLike], dim: int = 0) -> Tensor:
 
 
 def stack(tensors: Iterable[ArrayLike], dim: int = 0) -> Tensor:
-    """Join tensors of one shape along a new axis."""
+    """Join n tensors of one shape along a new axis: [2, 3] and [2, 3] make [2, 2, 3].
+
+    Raises ValueError where the shapes differ, or if there are none.
+    """
     tensors = _one_dtype("stack", tensors)
     shape = tensors[0].shape
     if any(t.shape != shape for t in tensors):
         shapes = ", ".join(str(list(t.shape)) for t in tensors)
         raise ValueError(f"stack: all shapes must be equal, got {shapes}; did you mean cat?")
-    (axis,) = _dims("stack", dim, len(shape) + 1)
+    axis = _axis("stack", dim, len(shape) + 1)
     return cat([t.reshape(*shape[:axis], 1, *shape[axis:]) for t in tensors], axis)
-
-
-def embedding(ids: ArrayLike, weight: Tensor) -> Tensor:
-    """Look up rows of a table.
-
-    Parameters
-    ----------
-    ids : integers [...]
-        Which rows, each in 0 … num_embeddings − 1.
-    weight : Tensor [num_embeddings, embedding_dim]
-
-    Returns
-    -------
-    Tensor [..., embedding_dim]
-        A row that is looked up twice gets both gradients.
-
-    Raises
-    ------
-    TypeError, IndexError, ValueError
-        For ids that are not integers, or that have no row, and for a table that is no matrix.
-    """
-    weight = _beside(None, weight)
-    if weight.ndim != 2:
-        raise ValueError(f"embedding: the table must be a matrix, got shape {list(weight.shape)}")
-    ids = _row_ids("embedding", ids, len(weight))
-    table = weight._data
-
-    def backward(g: Array) -> Grads:
-        grad = np.zeros_like(table)
-        if ids.size:  # sorted, the gradients of one row lie together and are summed in one go
-            order = np.argsort(ids, axis=None, kind="stable")
-            rows, starts = np.unique(ids.flat[order], return_index=True)
-            grad[rows] = np.add.reduceat(_rows(g)[order], starts, axis=0)
-        return (grad,)
-
-    return _result(table[ids], (weight,), backward, "embedding")
-
-
-@_no_new_nan
-def linear(x: ArrayLike, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W + b as one operation: x [..., in], `weight` [in, out], `bias` [out]; returns [..., out].
-
-    Raises ValueError where the shapes are others.
-    """
-    x = _beside(weight, x)
-    if bias is None:
-        return x @ weight
-    x, weight, bias = _one_dtype("linear", (x, weight, bias))
-    if weight.ndim != 2 or x.shape[-1:] != weight.shape[:1] or bias.shape != weight.shape[1:]:
-        raise ValueError(
-            f"linear: x {list(x.shape)}, weight {list(weight.shape)}, bias {list(bias.shape)} "
-            "must be [..., in], [in, out] and [out]"
-        )
-    rows, w = _rows(x._data), weight._data
-    out = _matmul(rows, w)
-    out += bias._data
-
-    def backward(g: Array) -> Grads:
-        grad_x = _product(g, w.T) if x._requires_grad else None
-        return grad_x, rows.T @ _rows(g), g
-
-    return _result(out.reshape(*x.shape[:-1], w.shape[1]), (x, weight, bias), backward, "linear")
-
-
-@_no_new_nan
-def layer_norm(x: ArrayLike, weight: ArrayLike, bias: ArrayLike, eps: float = 1e-5) -> Tensor:
-    """(x − mean) / √(var + eps) · weight + bias over the last axis (Ba et al. 2016, eq. 3–4).
-
-    x is [..., D], `weight` and `bias` [D]; the variance divides by D. Returns [..., D]. Raises
-    ValueError where the last axis is not D, and where the variance overflows.
-    """
-    x, weight, bias = (_floating(t) for t in _one_dtype("layer_norm", (x, weight, bias)))
-    if x.ndim == 0 or x.shape[-1:] != weight.shape or weight.shape != bias.shape:
-        raise ValueError(
-            f"layer_norm: x {list(x.shape)}, weight {list(weight.shape)}, bias "
-            f"{list(bias.shape)}: the last axis of x must be the one axis of both"
-        )
-    w = weight._data
-    # float16 would overflow soon
-    values = x._data.astype(np.promote_types(x.dtype, np.float32), copy=False)
-    normed = values - _row_mean(values)
-    variance = _row_mean(normed, normed)
-    if np.isinf(variance).any():
-        raise ValueError("layer_norm: the values are too large, their squares overflow")
-    rstd = 1 / np.sqrt(variance + eps)
-    normed *= rstd
-    out = normed * w
-    out += bias._data
-
-    def backward(g: Array) -> Grads:
-        g_normed = g * normed
-        grad = g * w
-        grad -= _row_mean(grad)
-        grad -= normed * _row_mean(g_normed, w)
-        grad *= rstd
-        return grad, g_normed, g
-
-    return _result(out.astype(x.dtype, copy=False), (x, weight, bias), backward, "layer_norm")
-
-
-@_no_new_nan
-def cross_entropy(logits: ArrayLike, targets: ArrayLike, ignore_index: int = -100) -> Tensor:
-    """Mean of −log softmax(logits)[target] over the targets that are not ignored.
-
-    Parameters
-    ----------
-    logits : Tensor [..., C]
-        Scores for C classes on the last axis (PyTorch puts C on axis 1).
-    targets : integers [...]
-        The right class of each position, or `ignore_index`: such a position counts for nothing.
-
-    Returns
-    -------
-    Tensor []
-        In nats.
-
-    Raises
-    ------
-    TypeError, IndexError, ValueError
-        For targets that are not integers, that name no class, whose shape is not that of the
-        logits without C, or that are all ignored (the mean of nothing has no value).
-    """
-    logits = _floating(_beside(None, logits))
-    ids = np.array(_plain(targets))
-    if logits.ndim == 0 or ids.shape != logits.shape[:-1]:
-        raise ValueError(
-            f"cross_entropy: logits {list(logits.shape)} need targets "
-            f"{list(logits.shape[:-1])}, got {list(ids.shape)}"
-        )
-    kept = ids.ravel() != ignore_index
-    n = int(kept.sum())
-    if n == 0:
-        raise ValueError(
-            f"cross_entropy: all {ids.size} targets are ignored (ignore_index={ignore_index}); "
-            "there is nothing to average"
-        )
-    shape, rows = logits.shape, _rows(logits._data)  # [n, C]
-    if n < len(kept):
-        rows = rows[kept]
-    at = np.arange(n), _row_ids("cross_entropy", ids.ravel()[kept], shape[-1])
-    e, total, top = _shifted_exp("cross_entropy", rows, (1,))
-    out = ((np.log(total) + top)[:, 0] - rows[at]).mean()
-
-    def backward(g: Array) -> Grads:
-        weights = e * (g / n / total)
-        weights[at] -= g / n
-        if n < len(kept):
-            weights, some = np.zeros((len(kept), shape[-1]), e.dtype), weights
-            weights[kept] = some
-        return (weights.reshape(shape),)
-
-    return _result(out, (logits,), backward, "cross_entropy")
-
-
-def unbroadcast(g: Array, shape: tuple[int, ...]) -> Array:
-    """Sum a gradient over the axes along which an operand of `shape` was repeated.
-
-    If one value was used for many results, each of them sends a gradient back; they add up.
-    Raises ValueError if `shape` does not broadcast to that of g.
-    """
-    if g.shape == shape:
-        return g
-    new = g.ndim - len(shape)  # axes that the operand did not have
-    if new > 0:  # summed as a matrix product, which is faster than .sum
-        n, rest = math.prod(g.shape[:new]), g.shape[new:]
-        g = (np.ones(n, g.dtype) @ g.reshape(n, math.prod(rest))).reshape(rest)
-    repeated = tuple([i for i, n in enumerate(shape[: g.ndim]) if n == 1 and g.shape[i] != 1])
-    if repeated:
-        g = g.sum(axis=repeated, keepdims=True)
-    if g.shape != shape:
-        raise ValueError(f"unbroadcast: {list(shape)} does not broadcast to the gradient's shape")
-    return g
-
-
-def check_gradients(
-    fn: Callable[..., Tensor], *inputs: ArrayLike, eps: float = 1e-6, tolerance: float = 1e-6
-) -> bool:
-    """Compare `fn`'s gradients with central differences, for every element of every input.
-
-    Each element x is moved by ± eps, (f(x + eps) − f(x − eps)) / 2 eps is compared with what
-    `backward` gives (error of order eps²). A result of many values is first reduced to one by
-    fixed weights, all different, so that no value can hide another.
-
-    Parameters
-    ----------
-    fn : callable
-        Takes the inputs as Tensors, returns a Tensor.
-    *inputs : Tensor, float64
-        Where to check. They are not changed.
-    eps : float
-        The step.
-    tolerance : float
-        The largest difference accepted, relative to 1 + |numeric|.
-
-    Returns
-    -------
-    bool
-        Whether all agree; if not, the first element that differs is printed.
-
-    Raises
-    ------
-    TypeError
-        If an input is not float64: in float32 the rounding drowns the difference.
-    """
-    arrays = [np.array(_plain(x)) for x in inputs]
-    if not arrays or any(array.dtype != np.float64 for array in arrays):
-        raise TypeError(
-            f"check_gradients: needs float64 inputs, got {[str(a.dtype) for a in arrays]}; "
-            "in float32 rounding is larger than the differences that are measured"
-        )
-
-    def value(*tensors: Tensor) -> Tensor:
-        out = fn(*tensors)
-        return (out * np.cos(np.arange(out.data.size)).reshape(out.shape)).sum()
-
-    leaves = [Tensor(array, requires_grad=True) for array in arrays]
-    value(*leaves).backward()
-    for n, (array, leaf) in enumerate(zip(arrays, leaves, strict=True)):
-        found = np.zeros_like(array) if leaf.grad is None else leaf.grad
-        for at in np.ndindex(array.shape):
-
-            def moved(step: float, n: int = n, at: tuple[int, ...] = at) -> float:
-                inputs = [array.copy() for array in arrays]
-                inputs[n][at] += step
-                with no_grad():
-                    return float(value(*map(Tensor, inputs)))
-
-            numeric = (moved(eps) - moved(-eps)) / (2 * eps)
-            if not abs(found[at] - numeric) <= tolerance * (1 + abs(numeric)):
-                print(
-                    f"input {n} at {list(at)}: backward gives {found[at]:.6g}, "
-                    f"finite differences {numeric:.6g}"
-                )
-                return False
-    return True
 
 
 # -- behind the scenes -----------------------------------------------------------------------------
@@ -997,57 +722,18 @@ def _result(
     out = Tensor.__new__(Tensor)
     out._data = np.asarray(data)
     out._data.setflags(write=False)
-    out.grad, out._retain, out._op = None, False, op
-    out._requires_grad = _recording.get() and any([p._requires_grad for p in parents])
-    out._parents, out._backward = (parents, backward) if out._requires_grad else ((), None)
+    out.grad, out._requires_grad, out._node = None, False, None
+    if backward is not None and recording() and any([p._requires_grad for p in parents]):
+        nodes = [(p._node or p) if p._requires_grad else None for p in parents]
+        out._requires_grad, out._node = True, Node(op, out._data, tuple(nodes), backward)
     return out
-
-
-def _already_walked(_: Any = None) -> NoReturn:
-    raise RuntimeError(
-        "backward: this graph was walked before and has been freed; compute the result again, "
-        "or add the losses up and call backward once"
-    )
-
-
-def _to_array(data: ArrayLike, dtype: DTypeLike | None = None, beside: Any = None) -> Array:
-    """Copy `data` into an array of a dtype that tensors have, or say why that can't be.
-
-    Numbers and lists take the dtype `beside` if that is given.
-    """
-    try:
-        array = np.array(_plain(data))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Tensor: can't make an array of numbers of this: {error}") from None
-    kind = array.dtype.kind
-    if dtype is None:
-        if beside is not None and kind in "iuf" and getattr(data, "ndim", 0) == 0:
-            dtype = beside
-        elif kind in "iu":
-            dtype = np.int64
-        else:
-            dtype = array.dtype if kind == "b" or hasattr(data, "dtype") else np.float32
-    if kind not in "iufb" or np.dtype(dtype) not in DTYPES:
-        raise TypeError(
-            f"Tensor: can't hold {array.dtype} as {np.dtype(dtype)}; it holds real numbers as "
-            "float16, float32, float64 or int64, and booleans"
-        )
-    try:
-        with np.errstate(all="ignore", over="raise"):
-            if kind == "u" and (array > np.iinfo(np.int64).max).any():
-                raise FloatingPointError
-            return array.astype(dtype, casting="same_kind", copy=False)
-    except FloatingPointError:
-        raise ValueError(f"Tensor: a value is too large for {np.dtype(dtype)}") from None
-    except TypeError as error:
-        raise TypeError(f"Tensor: {error}; round first if you mean whole numbers") from None
 
 
 def _plain(value: Any) -> Any:
     return value._data if isinstance(value, Tensor) else value
 
 
-def _beside(other: Any, value: ArrayLike) -> Tensor:
+def _beside(other: Any, value: Any) -> Tensor:
     """Make a Tensor of what stands beside `other`: a number or a list takes its float dtype."""
     if isinstance(value, Tensor):
         return value
@@ -1100,81 +786,12 @@ def _floating(x: Tensor) -> Tensor:
 
 
 def _one_dtype(op: str, tensors: Iterable[ArrayLike]) -> tuple[Tensor, ...]:
-    tensors = list(tensors)
-    if not tensors:
+    given = list(tensors)
+    if not given:
         raise ValueError(f"{op}: needs at least one tensor")
-    tensors = [_beside(tensors[0], t) for t in tensors]
-    dtype = _common_dtype(*tensors)
-    return tuple([_cast(t, dtype) for t in tensors])
-
-
-def _rows(x: Array) -> Array:
-    """[..., D] as [N, D]."""
-    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-
-
-def _row_mean(x: Array, weight: Array | None = None) -> Array:
-    """The mean over the last axis of x, or of x · weight: faster than .mean, and no array made."""
-    total = np.einsum("...d->...", x) if weight is None else np.einsum("...d,...d->...", x, weight)
-    return total[..., None] / x.shape[-1]
-
-
-def _product(x: Array, y: Array) -> Array:
-    if x.ndim > 2 and y.ndim == 2:  # one large product is faster than many small ones
-        return (_rows(x) @ y).reshape(*x.shape[:-1], y.shape[-1])
-    return x @ y
-
-
-def _matmul(x: Array, y: Array) -> Array:
-    """x @ y, for a forward: refuse a new NaN here, not where some later operation meets it."""
-    with np.errstate(all="ignore"):  # some BLAS builds raise floating-point flags without cause
-        out = _product(x, y)
-    if np.isnan(np.maximum.reduce(out, axis=None, initial=0)):
-        if not (np.isnan(x).any() or np.isnan(y).any()):
-            raise ValueError("matmul: this makes NaN: 0 · inf or inf − inf")
-    return out
-
-
-def _shifted_exp(op: str, x: Array, dims: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """exp(x − max), its sum, and the max over `dims`, which is finite even if all x are −inf."""
-    top = x.max(axis=dims, keepdims=True, initial=np.finfo(x.dtype).min)
-    if np.isposinf(top).any():
-        raise ValueError(f"{op}: found +inf; its weight would be inf/inf. Did an exp overflow?")
-    e = np.asarray(x - top)
-    np.exp(e, out=e)
-    return e, e.sum(axis=dims, keepdims=True), top
-
-
-def _spread(g: Array, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Array:
-    """Give each value that was reduced over `dims` the gradient of its result."""
-    return np.broadcast_to(g if keepdim else np.expand_dims(g, dims), shape)
-
-
-def _dims(op: str, dim: Dims, ndim: int) -> tuple[int, ...]:
-    """Axis numbers as a tuple of distinct, non-negative ints; None means all axes."""
-    if dim is None:
-        return tuple(range(ndim))
-    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
-    for d in dims:
-        if not isinstance(d, (int, np.integer)) or isinstance(d, bool):
-            raise TypeError(f"{op}: an axis is a whole number, got {d!r}")
-        if not -ndim <= d < ndim:
-            raise IndexError(f"{op}: there is no axis {d} in a tensor with {ndim} axes")
-    dims = tuple(int(d) % ndim for d in dims)
-    if len(set(dims)) < len(dims):
-        raise ValueError(f"{op}: an axis is named twice in {list(dims)}")
-    return dims
-
-
-def _count(op: str, shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
-    count = math.prod(shape[d] for d in dims)
-    if count == 0:
-        raise ValueError(f"{op}: there are no values in shape {list(shape)}")
-    return count
-
-
-def _unpack(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    made = [_beside(given[0], t) for t in given]
+    dtype = _common_dtype(*made)
+    return tuple([_cast(t, dtype) for t in made])
 
 
 def _fixed(index: Any) -> Any:
@@ -1183,38 +800,3 @@ def _fixed(index: Any) -> Any:
         return index
     array = np.array(_plain(index))
     return array.astype(np.int64) if isinstance(index, list) and not index else array
-
-
-def _row_ids(op: str, ids: ArrayLike, n: int) -> Array:
-    ids = np.array(_plain(ids))
-    if ids.size == 0:
-        ids = ids.astype(np.int64)
-    if ids.dtype.kind not in "iu":
-        raise TypeError(f"{op}: ids must be whole numbers, got {ids.dtype}")
-    bad = ids[(ids < 0) | (ids >= n)]
-    if bad.size:
-        raise IndexError(f"{op}: there is no id {bad[0]} among {n} (0 … {n - 1})")
-    return ids
-
-
-def _check_broadcast(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    try:
-        np.broadcast_shapes(a, b)
-    except ValueError:
-        raise ValueError(
-            f"{op}: {list(a)} and {list(b)} do not broadcast: read from the right, "
-            "each pair of sizes must be equal or one of them 1"
-        ) from None
-
-
-def _check_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    text = f"matmul: {list(a)} @ {list(b)}: "
-    if not a or not b:
-        raise ValueError(text + "a single number has no rows; did you mean *?")
-    inner = b[-2] if len(b) > 1 else b[0]
-    if a[-1] != inner:
-        fits = [n for n, ok in [("b.mT", len(b) > 1 and a[-1] == b[-1]),
-                                ("a.mT", len(a) > 1 and a[-2] == inner)] if ok]  # fmt: skip
-        hint = f"; did you mean {' or '.join(fits)}?" if fits else ""
-        raise ValueError(f"{text}{a[-1]} ≠ {inner}{hint}")
-    _check_broadcast("matmul, the batch axes", a[:-2], b[:-2])

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from course_lib.attention import KVCache, attention, blocked_attention, causal_mask
+from course_lib.attention import attention, blocked_attention, causal_mask
 from course_lib.tensor import Tensor
 
 
@@ -15,7 +15,9 @@ def inputs(t, t_total, dtype=np.float64):
     return [Tensor(rng.normal(size=s).astype(dtype), requires_grad=True) for s in shapes]
 
 
-@pytest.mark.parametrize(("t", "t_total"), [(1, 1), (7, 7), (8, 8), (3, 10), (1, 9), (13, 13)])
+@pytest.mark.parametrize(
+    ("t", "t_total"), [(1, 1), (7, 7), (8, 8), (3, 10), (1, 9), (13, 13), (5, 7)]
+)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("block", [1, 4, 100])
 def test_values_and_gradients_are_those_of_attention(t, t_total, causal, block):
@@ -51,16 +53,47 @@ def test_memory_grows_with_t_and_not_with_its_square():
     assert peak(2048) < 2.5 * peak(1024)
 
 
-def test_a_cache_keeps_order_and_refuses_what_does_not_fit():
-    cache = KVCache(1, 1, 4, 2, np.float64)
-    x = Tensor(np.arange(8.0).reshape(1, 1, 4, 2))
-    cache.append(x[:, :, :3], x[:, :, :3])
-    k, _ = cache.append(x[:, :, 3:], x[:, :, 3:])
-    assert np.array_equal(k.data, x.data) and len(cache) == 4
-    with pytest.raises(ValueError, match="do not fit in 4"):
-        cache.append(x[:, :, :1], x[:, :, :1])
-    with pytest.raises(ValueError, match=r"\[1, 1, T, 2\]"):
-        KVCache(1, 1, 4, 2).append(x[..., :1], x[..., :1])
-    y = Tensor(np.ones((1, 1, 1, 2)), requires_grad=True)
-    with pytest.raises(RuntimeError, match="no gradient"):
-        KVCache(1, 1, 4, 2).append(y, y)
+def test_without_causality_there_may_be_more_queries_than_keys():
+    q, k, v = inputs(9, 4)
+    assert np.allclose(blocked_attention(q, k, v, block=2).data, attention(q, k, v).data)
+    with pytest.raises(ValueError, match="t_total = 4 keys are fewer than t = 9 queries"):
+        blocked_attention(q, k, v, block=2, causal=True)
+
+
+def test_by_default_every_key_is_seen_in_float32_too():
+    q, k, v = inputs(300, 300, np.float32)
+    out = blocked_attention(q, k, v)
+    out.sum().backward()
+    assert np.allclose(out.data, attention(q, k, v).data, atol=1e-5)
+    assert out.dtype == q.grad.dtype == k.grad.dtype == v.grad.dtype == np.float32
+
+
+@pytest.mark.parametrize("block", [0, -1, 2.5, True, None])
+def test_a_block_is_a_whole_number_of_at_least_1(block):
+    with pytest.raises(
+        ValueError, match=f"block must be a whole number of at least 1, got {block}"
+    ):
+        blocked_attention(*inputs(3, 3), block=block)
+    assert blocked_attention(*inputs(3, 3), block=np.int64(1)).shape == (2, 3, 3)
+
+
+def test_shapes_batch_axes_and_dtypes_must_fit():
+    q, k, v = inputs(3, 5)
+    for one, other, third in ((q[0], k, v), (q, k[0], v), (q, k, v[0])):
+        shapes = ".*".join(str(list(x.shape)).replace("[", r"\[") for x in (one, other, third))
+        with pytest.raises(ValueError, match=rf"^attention: .*{shapes}.* must be equal here"):
+            blocked_attention(one, other, third)
+    with pytest.raises(ValueError, match=r"float64, k .* float32, .* dtype must be equal here"):
+        blocked_attention(q, Tensor(k.data, dtype=np.float32), v)
+    with pytest.raises(ValueError, match="queries and keys need one width"):
+        blocked_attention(q, k[..., :2], v)
+
+
+def test_numbers_that_are_not_finite_are_told_of_by_name():
+    q, k, v = inputs(3, 3)
+    with pytest.raises(ValueError, match="the backward of blocked attention makes NaN"):
+        blocked_attention(q, k, v, block=2).backward(np.full((2, 3, 3), [1, np.inf, -np.inf]))
+    assert q.grad is None
+    k.data = np.where(k.data > 1, np.nan, k.data)
+    with pytest.raises(ValueError, match="attention: a score is NaN or"):
+        blocked_attention(q, k, v, block=2)
