@@ -12,12 +12,18 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from course_lib._arrays import Array
 from course_lib.tensor import Tensor
+
+Function = Callable[..., object]  # the learner's: it may take and return anything
+Inputs = dict[str, Any]  # a function's arguments by name, in order
 
 TIME_LIMIT = 5.0  # seconds for one call
 PRINT_LIMIT = 2000  # characters kept of what one call prints
@@ -50,7 +56,7 @@ class Call:
     """What one call of the learner's function came to."""
 
     answer: object = None  # as returned
-    outputs: tuple = ()  # the same as arrays
+    outputs: tuple[Array, ...] = ()  # the same as arrays
     error: BaseException | None = None
     in_time: bool = True
     stopped: bool = True
@@ -58,7 +64,7 @@ class Call:
     changed: str | None = None  # the input that the function changed in place
 
 
-def call(function, inputs, n_outputs, as_tensors=False):
+def call(function: Function, inputs: Inputs, n_outputs: int, as_tensors: bool = False) -> Call:
     """Call `function` with copies of `inputs`.
 
     Parameters
@@ -81,7 +87,7 @@ def call(function, inputs, n_outputs, as_tensors=False):
     result = Call()
     finished = threading.Event()
 
-    def work():
+    def work() -> None:
         with contextlib.suppress(_TooSlow):
             try:
                 with np.errstate(all="ignore"):
@@ -106,17 +112,17 @@ def call(function, inputs, n_outputs, as_tensors=False):
     return result
 
 
-def _copy(value):
+def _copy(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _copy_as_tensor(value):
+def _copy_as_tensor(value: Any) -> Any:
     is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
     return Tensor(value) if is_float else _copy(value)
 
 
 @contextlib.contextmanager
-def _state_kept():
+def _state_kept() -> Iterator[None]:
     """Put the random generators and the warning filters back as they were."""
     numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
     try:
@@ -128,7 +134,7 @@ def _state_kept():
         random.setstate(python_state)
 
 
-def _wait(finished, seconds):
+def _wait(finished: threading.Event, seconds: float) -> bool:
     # In short slices: on Windows one long wait would not notice an interrupted kernel.
     end = time.monotonic() + seconds
     while not finished.wait(0.05):
@@ -137,11 +143,11 @@ def _wait(finished, seconds):
     return True
 
 
-def _stop(thread):
+def _stop(thread: threading.Thread) -> bool:
     """Raise _TooSlow in `thread` until it ends, for a second at most: whether it ended."""
     for _ in range(20):
         thread.join(0.05)
-        if not thread.is_alive():
+        if thread.ident is None or not thread.is_alive():
             return True
         ident = ctypes.c_ulong(thread.ident)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(_TooSlow))
@@ -151,22 +157,22 @@ def _stop(thread):
 class _Printed(io.StringIO):
     """Keeps the first PRINT_LIMIT characters written to it."""
 
-    def write(self, text):
+    def write(self, text: str) -> int:
         super().write(text[: max(0, PRINT_LIMIT - self.tell())])
         return len(text)
 
-    def close(self):
+    def close(self) -> None:
         """Stay open: the checker reads it when the learner's code has ended."""
 
 
-def _differs(given, original):
+def _differs(given: Any, original: Any) -> bool:
     if not isinstance(original, np.ndarray):
         return False
     now = given.data if isinstance(given, Tensor) else given
     return not np.array_equal(now, original, equal_nan=True)
 
 
-def _as_arrays(answer, n_outputs):
+def _as_arrays(answer: object, n_outputs: int) -> tuple[Array, ...]:
     if inspect.iscoroutine(answer):
         answer.close()  # or Python warns that nobody awaited it
     if n_outputs == 1 or answer is None or answer is Ellipsis:
@@ -182,7 +188,7 @@ def _as_arrays(answer, n_outputs):
     return tuple(as_array(entry) for entry in answer)
 
 
-def as_array(answer):
+def as_array(answer: object) -> Array:
     """An answer as an array of numbers: a Tensor, an array, a number, or lists of these.
 
     Raises
@@ -203,7 +209,7 @@ def as_array(answer):
         if len({entry.shape for entry in answer}) > 1:
             raise NotNumbers("a list whose rows have different shapes.")
     if isinstance(answer, np.ma.MaskedArray):
-        answer = answer.astype(float).filled(np.nan)
+        answer = np.ma.filled(answer.astype(float), np.nan)
     array = np.asarray(answer)
     if array.dtype == object and isinstance(answer, np.ndarray):
         array = np.reshape([as_array(entry) for entry in array.flat], array.shape)
@@ -214,13 +220,13 @@ def as_array(answer):
     return array
 
 
-def _in_words(answer):
+def _in_words(answer: object) -> str:
     if isinstance(answer, np.ndarray):
         return f"an array {list(answer.shape)} of {answer.dtype.name}"
     return f"something of type {type(answer).__name__}"
 
 
-def where(error):
+def where(error: BaseException) -> tuple[int, str] | None:
     """The learner's own line in an error: its number and text, or None if it has none."""
     found = None
     for frame, number in traceback.walk_tb(error.__traceback__):
@@ -230,7 +236,7 @@ def where(error):
     return found
 
 
-def error_in_words(error):
+def error_in_words(error: BaseException) -> str:
     """An exception's name, the learner's line and the message, as one sentence without its end."""
     try:
         message = re.sub(r" at 0x[0-9a-fA-F]+", "", str(error))  # an address differs on every run

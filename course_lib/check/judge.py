@@ -3,13 +3,19 @@
 import dis
 import html
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from course_lib._arrays import Array
 from course_lib.check.call import (
     TIME_LIMIT,
+    Call,
+    Function,
+    Inputs,
     NotNumbers,
     Unfilled,
     as_array,
@@ -17,6 +23,9 @@ from course_lib.check.call import (
     error_in_words,
     where,
 )
+
+Answer = Callable[..., Any]  # makes of a case's inputs what one mistake leads to
+Verdict = tuple[str | None, str]  # the name of a known mistake, and one sentence
 
 TOLERANCE = 1e-4  # absolute and relative; a float32 answer is as good as a float64 one
 HALF_TOLERANCE = 1e-2  # for float16
@@ -36,18 +45,18 @@ class Result:
     mistake: str | None = None  # the name of a known mistake, such as "M04"
     printed: str = ""  # what the learner's function printed
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         headline = f"{self.exercise}: {_HEADLINES[self.status]}"
         return "\n".join(part for part in (headline, self.message, self._printed()) if part)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         color = _COLORS[self.status]
         return (
             f'<div style="border-left: 4px solid {color}; padding-left: 0.75em; '
             f'white-space: pre-wrap">{html.escape(repr(self))}</div>'
         )
 
-    def _printed(self):
+    def _printed(self) -> str:
         lines = self.printed.splitlines()
         if not lines:
             return ""
@@ -62,15 +71,15 @@ class Mistake:
 
     name: str
     says: str  # one sentence that points to the idea
-    answers: tuple[Callable, ...]
+    answers: tuple[Answer, ...]
 
 
 @dataclass(frozen=True)
 class Case:
     """The arguments of one call, by name and in order, and the arrays of a right answer."""
 
-    inputs: dict[str, object]
-    expected: tuple[np.ndarray, ...]
+    inputs: Inputs
+    expected: tuple[Array, ...]
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ class Exercise:
     mistakes: tuple[Mistake, ...] = ()
 
 
-def judge(exercise, function):
+def judge(exercise: Exercise, function: object) -> Result:
     """Judge a learner's function.
 
     Parameters
@@ -123,7 +132,14 @@ def judge(exercise, function):
     return Result(name, RIGHT, printed=printed)
 
 
-def judge_value(name, answer, expected, mistakes=(), tolerance=TOLERANCE):
+def judge_value(
+    name: str,
+    answer: object,
+    expected: ArrayLike,
+    otherwise: str,
+    mistakes: Sequence[Mistake] = (),
+    tolerance: float = TOLERANCE,
+) -> Result:
     """Judge a value that the learner worked out: a number, or an array of them.
 
     Parameters
@@ -133,6 +149,9 @@ def judge_value(name, answer, expected, mistakes=(), tolerance=TOLERANCE):
     answer : object
         What the learner gave; `...` stands for "not attempted yet".
     expected : float or array_like
+    otherwise : str
+        The sentence for a wrong number that is no known mistake; of an array, the first entry that
+        differs is named as well.
     mistakes : sequence of Mistake
         Their answers are called without arguments.
     tolerance : float
@@ -143,7 +162,7 @@ def judge_value(name, answer, expected, mistakes=(), tolerance=TOLERANCE):
     Result
     """
     expected = np.asarray(expected, dtype=float)
-    kind = f"numbers of shape {list(expected.shape)}" if expected.ndim else "one number"
+    kind = f"numbers of shape {list(expected.shape)}" if expected.ndim else "one number, no comma"
     try:
         found = as_array(answer)
     except Unfilled:
@@ -160,11 +179,12 @@ def judge_value(name, answer, expected, mistakes=(), tolerance=TOLERANCE):
         for wrong in mistake.answers:
             if _close(found, np.asarray(wrong(), dtype=float), tolerance).all():
                 return Result(name, WRONG, mistake.says, mistake.name)
-    says = _first_difference("entry ", found, expected, tolerance) if expected.ndim else ""
-    return Result(name, WRONG, says)
+    if expected.ndim:
+        otherwise = f"{_first_difference('entry ', found, expected, tolerance)} {otherwise}"
+    return Result(name, WRONG, otherwise)
 
 
-def call_either_way(function, case):
+def call_either_way(function: Function, case: Case) -> Call:
     """Call with arrays and, if that does not give the right answer, with Tensors.
 
     Not only after an error: `x.transpose(-2, -1)` of a matrix means one thing to an array and
@@ -179,16 +199,18 @@ def call_either_way(function, case):
         return with_tensors
     if made.error is None or with_tensors.error is None:
         return made if made.error is None else with_tensors
-    # Both raised: an array lacks the Tensor's methods, so tell what the Tensors met beyond that.
+    # Both raised: an array lacks the Tensor's methods, or `transpose(1, 2)` means another thing to
+    # it, so tell what the Tensors met beyond that.
     wants_tensors = isinstance(made.error, AttributeError | TypeError)
+    wants_tensors = wants_tensors or "axes don't match" in error_in_words(made.error)
     return with_tensors if wants_tensors and _unlike(made.error, with_tensors.error) else made
 
 
-def _unlike(error, other):
+def _unlike(error: BaseException, other: BaseException) -> bool:
     return type(error) is not type(other) or where(error) != where(other)
 
 
-def _accepts(function, inputs):
+def _accepts(function: Function, inputs: Inputs) -> bool:
     try:
         inspect.signature(function).bind(*inputs.values())
     except TypeError:
@@ -198,21 +220,21 @@ def _accepts(function, inputs):
     return True
 
 
-def _is_unfilled(function, made):
+def _is_unfilled(function: object, made: Call) -> bool:
     if made.answer is None and _does_nothing(function):
         return True
     in_the_way = isinstance(made.error, TypeError | AttributeError) and "llipsis" in str(made.error)
     return in_the_way or type(made.error) in (Unfilled, NotImplementedError)
 
 
-def _does_nothing(function):
+def _does_nothing(function: object) -> bool:
     """Whether its body is only `...`, `pass`, a docstring or `return None`."""
     code = getattr(function, "__code__", None)
     idle = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
     return code is not None and {step.opname for step in dis.get_instructions(code)} <= idle
 
 
-def _known_mistake(exercise, case, made):
+def _known_mistake(exercise: Exercise, case: Case, made: Call) -> Verdict | None:
     # A Tensor raises where an array would go on with NaN: the same mistake.
     raised_nan = isinstance(made.error, ValueError) and "NaN" in str(made.error)
     if not (made.outputs or raised_nan) or made.changed or _same(made.outputs, case.expected):
@@ -226,7 +248,7 @@ def _known_mistake(exercise, case, made):
     return None
 
 
-def _what_it_leads_to(answer, case):
+def _what_it_leads_to(answer: Answer, case: Case) -> tuple[Array, ...]:
     try:
         with np.errstate(all="ignore"):
             outputs = answer(*case.inputs.values())
@@ -235,7 +257,7 @@ def _what_it_leads_to(answer, case):
     return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
-def _trouble(case, made):
+def _trouble(case: Case, made: Call) -> Verdict | None:
     """Why a call gave no arrays of numbers."""
     if not made.in_time:
         says = f"It took longer than {TIME_LIMIT:.0f} seconds: is there a loop that never ends?"
@@ -249,7 +271,7 @@ def _trouble(case, made):
     return None
 
 
-def _inputs_in_words(inputs):
+def _inputs_in_words(inputs: Inputs) -> str:
     words = [
         f"{name} {list(value.shape)}" if isinstance(value, np.ndarray) else f"{name} = {value}"
         for name, value in inputs.items()
@@ -257,45 +279,51 @@ def _inputs_in_words(inputs):
     return f"The inputs were {_list_words(words)}."
 
 
-def _list_words(words):
+def _list_words(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
-def _difference(exercise, case, made):
+def _difference(exercise: Exercise, case: Case, made: Call) -> Verdict | None:
     """The first entry that differs, or the first shape; None if the answer is right."""
     parts = zip(exercise.outputs.items(), made.outputs, case.expected, strict=True)
     for (name, letters), found, expected in parts:
         if found.shape != expected.shape:
+            if isinstance(made.answer, np.ndarray) and len(case.expected) > 1:
+                one = f"one array {list(made.answer.shape)}"
+                return None, f"It returned {one}, where {len(case.expected)} are expected."
             return None, (
-                f"{name} has shape {list(found.shape)}; "
-                f"expected {list(expected.shape)}, which is {letters}."
+                f"{name} has shape {list(found.shape)}; expected {list(expected.shape)}, "
+                f"which is {letters}. {_inputs_in_words(case.inputs)}"
             )
         if not _same((found,), (expected,)):
             return None, _first_difference(name, found, expected, _tolerance(found))
     return None
 
 
-def _first_difference(name, found, expected, tolerance):
+def _first_difference(name: str, found: Array, expected: Array, tolerance: float) -> str:
     index = tuple(np.argwhere(~_close(found, expected, tolerance))[0].tolist())
     place = f"The first difference is at {name}{list(index)}" if index else "It differs"
-    return f"{place}: expected {_number(expected[index])}, found {_number(found[index])}."
+    says = f"{place}: expected {_number(expected[index])}, found {_number(found[index])}."
+    if np.isnan(found[index]):
+        says += " NaN comes from 0/0, ∞/∞, ∞ − ∞ or 0 · ∞."
+    return says
 
 
-def _number(value):
+def _number(value: float) -> str:
     return f"{float(value) + 0.0:.4g}"  # + 0.0 turns -0 into 0
 
 
-def _same(found, expected):
+def _same(found: tuple[Array, ...], expected: tuple[Array, ...]) -> bool:
     return len(found) == len(expected) and all(
         one.shape == other.shape and _close(one, other, _tolerance(one)).all()
         for one, other in zip(found, expected, strict=True)
     )
 
 
-def _tolerance(array):
+def _tolerance(array: Array) -> float:
     return HALF_TOLERANCE if array.dtype == np.float16 else TOLERANCE
 
 
-def _close(found, expected, tolerance):
+def _close(found: Array, expected: Array, tolerance: float) -> Array:
     found = found.astype(float)
     return np.isclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -1,8 +1,11 @@
 """Lesson 01: the backward of broadcasting, of `*` and of `@`."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from course_lib import tensor
+from course_lib._arrays import Array
 from course_lib.check.judge import (
     NOT_ATTEMPTED,
     RIGHT,
@@ -15,7 +18,7 @@ from course_lib.check.judge import (
 )
 
 
-def unbroadcast(function):
+def unbroadcast(function: object) -> Result:
     """Check `unbroadcast(g, shape)`: a gradient brought back to the shape before broadcasting.
 
     Parameters
@@ -31,7 +34,7 @@ def unbroadcast(function):
     return judge(UNBROADCAST, function)
 
 
-def mul_backward(function):
+def mul_backward(function: object) -> Result:
     """Check `mul_backward(g, a, b)`: the gradients of a and b in a * b.
 
     Parameters
@@ -47,7 +50,7 @@ def mul_backward(function):
     return judge(MUL_BACKWARD, function)
 
 
-def matmul_backward(function):
+def matmul_backward(function: object) -> Result:
     """Check `matmul_backward(g, a, b)`: the gradients of a and b in a @ b.
 
     Parameters
@@ -63,7 +66,7 @@ def matmul_backward(function):
     return judge(MATMUL_BACKWARD, function)
 
 
-def find_wrong_backward(answer):
+def find_wrong_backward(answer: object) -> Result:
     """Check which of the lesson's three backward functions is wrong.
 
     The lesson defines ``exp_backward(g, x)`` as g · exp(x), ``tanh_backward(g, x)`` as
@@ -91,7 +94,7 @@ def find_wrong_backward(answer):
     return Result("find_wrong_backward", WRONG, says)
 
 
-def _unbroadcast_cases():
+def _unbroadcast_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(1)
     shapes = (
         ((4, 3), (3,)),
@@ -109,10 +112,10 @@ def _unbroadcast_cases():
     return tuple(cases)
 
 
-def _reduced(reduce):
+def _reduced(reduce: Callable[..., Array]) -> Callable[[Array, tuple[int, ...]], Array]:
     """What comes out when the repeated entries are reduced otherwise than by their sum."""
 
-    def answer(g, shape):
+    def answer(g: Array, shape: tuple[int, ...]) -> Array:
         padded = (1,) * (g.ndim - len(shape)) + tuple(shape)
         repeated = tuple(i for i, n in enumerate(padded) if n == 1 and g.shape[i] > 1)
         return reduce(g, axis=repeated, keepdims=True).reshape(shape)
@@ -120,17 +123,18 @@ def _reduced(reduce):
     return answer
 
 
-def _leading_axes_only(g, shape):
-    return g.sum(axis=tuple(range(g.ndim - len(shape))))
+def _leading_axes_only(g: Array, shape: tuple[int, ...]) -> Array:
+    total: Array = g.sum(axis=tuple(range(g.ndim - len(shape))))
+    return total
 
 
-def _first_slice(g, axis, keepdims):
+def _first_slice(g: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     return g[tuple(slice(0, 1) if i in axis else slice(None) for i in range(g.ndim))]
 
 
 UNBROADCAST = Exercise(
     "unbroadcast",
-    {"gradient": "shape"},
+    {"gradient": "the given shape"},
     _unbroadcast_cases(),
     (
         Mistake(
@@ -162,7 +166,7 @@ UNBROADCAST = Exercise(
 )
 
 
-def _mul_cases():
+def _mul_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(10)
     cases = []
     for shape_a, shape_b in (((2, 3), (2, 3)), ((2, 3), (3,)), ((4, 1, 3), (2, 1))):
@@ -198,18 +202,14 @@ MUL_BACKWARD = Exercise(
 )
 
 
-def _swap(x):
-    return np.swapaxes(x, -1, -2)
-
-
-def _matmul_cases():
+def _matmul_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(11)
     cases = []
     # square first: there even a wrong order has fitting shapes
     for shape_a, shape_b in (((3, 3), (3, 3)), ((4, 2), (2, 5)), ((2, 4, 3), (2, 3, 5))):
         a, b = rng.normal(size=shape_a), rng.normal(size=shape_b)
         g = rng.normal(size=(a @ b).shape)
-        cases.append(Case({"g": g, "a": a, "b": b}, (g @ _swap(b), _swap(a) @ g)))
+        cases.append(Case({"g": g, "a": a, "b": b}, (g @ b.mT, a.mT @ g)))
     return tuple(cases)
 
 
@@ -227,21 +227,21 @@ MATMUL_BACKWARD = Exercise(
             "wrong order",
             "The factors stand in the wrong order: which axis of g is that of the rows of a?",
             (
-                lambda g, a, b: (_swap(b) @ g, g @ _swap(a)),
-                lambda g, a, b: (g @ _swap(b), g @ _swap(a)),
-                lambda g, a, b: (_swap(b) @ g, _swap(a) @ g),
+                lambda g, a, b: (b.mT @ g, g @ a.mT),
+                lambda g, a, b: (g @ b.mT, g @ a.mT),
+                lambda g, a, b: (b.mT @ g, a.mT @ g),
             ),
         ),
         Mistake(
             "swapped",
             "The two gradients have changed places: the first belongs to a.",
-            (lambda g, a, b: (_swap(a) @ g, g @ _swap(b)),),
+            (lambda g, a, b: (a.mT @ g, g @ b.mT),),
         ),
         Mistake(
             "own operand",
             "Each gradient is made of its own operand: how does a change of a reach the product?",
             (
-                lambda g, a, b: (g @ _swap(a), _swap(b) @ g),
+                lambda g, a, b: (g @ a.mT, b.mT @ g),
                 lambda g, a, b: (g @ a, b @ g),
             ),
         ),

@@ -1,12 +1,15 @@
 """Lesson 02: a dictionary lookup made soft."""
 
+from typing import Any
+
 import numpy as np
 
-from course_lib.check.judge import Case, Exercise, Mistake, judge, judge_value
-from course_lib.tensor import Tensor
+from course_lib._arrays import Array
+from course_lib.check.formulas import normal, softmax
+from course_lib.check.judge import Case, Exercise, Mistake, Result, judge, judge_value
 
 
-def soft_lookup_by_hand(answer):
+def soft_lookup_by_hand(answer: object) -> Result:
     """Check one soft lookup worked out by hand, to two decimals or better.
 
     Parameters
@@ -19,12 +22,15 @@ def soft_lookup_by_hand(answer):
     -------
     Result
     """
-    return judge_value(
-        "soft_lookup_by_hand", answer, _lookup(_QUERY, _KEYS, _VALUES), _BY_HAND, tolerance=1e-3
+    expected = _lookup(_QUERY, _KEYS, _VALUES)
+    otherwise = (
+        "Go through the steps again: three scores, three exponentials, and three weights, which "
+        "sum to 1 and have three decimals each."
     )
+    return judge_value("soft_lookup_by_hand", answer, expected, otherwise, _BY_HAND, tolerance=1e-3)
 
 
-def soft_lookup(function):
+def soft_lookup(function: object) -> Result:
     """Check `soft_lookup(query, keys, values)`: a mix of the values, by how well each key fits.
 
     Parameters
@@ -46,42 +52,41 @@ _KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
 _VALUES = np.array([10.0, 20.0, 30.0])
 
 
-def _weights(query, keys):
-    return Tensor(keys @ query).softmax(dim=-1).data  # [n]
+def _weights(query: Array, keys: Array) -> Array:
+    return softmax(keys @ query)  # [n]
 
 
-def _lookup(query, keys, values):
+def _lookup(query: Array, keys: Array, values: Array) -> Any:
     return _weights(query, keys) @ values
 
 
-def _hard_lookup(query, keys, values):
+def _hard_lookup(query: Array, keys: Array, values: Array) -> Any:
     return values[np.argmax(keys @ query)]
 
 
-def _average(query, keys, values):
+def _average(query: Array, keys: Array, values: Array) -> Any:
     return values.mean(axis=0)
 
 
-def _unnormalized(query, keys, values):
+def _unnormalized(query: Array, keys: Array, values: Array) -> Any:
     return np.exp(keys @ query) @ values
 
 
-def _shares(query, keys, values):
+def _shares(query: Array, keys: Array, values: Array) -> Any:
     scores = keys @ query
     return scores / scores.sum() @ values
 
 
-def _bare_scores(query, keys, values):
+def _bare_scores(query: Array, keys: Array, values: Array) -> Any:
     return keys @ query @ values
 
 
-def _cases():
+def _cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(2)
     cases = []
     for n, dtype in ((5, np.float64), (6, np.float32)):
-        query = rng.normal(size=3)
-        keys, values = rng.normal(size=(n, 3)), rng.normal(size=(n, 4))
-        query, keys, values = (x.astype(dtype) for x in (query, keys, values))
+        query = normal(rng, (3,), dtype)
+        keys, values = normal(rng, (n, 3), dtype), normal(rng, (n, 4), dtype)
         inputs = {"query": query, "keys": keys, "values": values}
         cases.append(Case(inputs, (_lookup(query, keys, values),)))
     return tuple(cases)

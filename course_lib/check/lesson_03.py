@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from course_lib.check.judge import Case, Exercise, Mistake, judge, judge_value
+from course_lib.check.formulas import dots, normal
+from course_lib.check.judge import Case, Exercise, Mistake, Result, judge, judge_value
 
 
-def project(function):
+def project(function: object) -> Result:
     """Check `project(x, w, b)`: a linear layer, y = xW + b.
 
     Parameters
@@ -21,7 +22,7 @@ def project(function):
     return judge(PROJECT, function)
 
 
-def raw_scores(function):
+def raw_scores(function: object) -> Result:
     """Check `raw_scores(x, w_q, w_k)`: project x twice, then compare each query with each key.
 
     Parameters
@@ -37,7 +38,7 @@ def raw_scores(function):
     return judge(RAW_SCORES, function)
 
 
-def parameter_count(answer):
+def parameter_count(answer: object) -> Result:
     """Check the number of parameters of c_q, c_k and c_v together at D = 64, biases included.
 
     Parameters
@@ -48,16 +49,19 @@ def parameter_count(answer):
     -------
     Result
     """
-    return judge_value("parameter_count", answer, 3 * (64 * 64 + 64), _COUNTS, tolerance=0)
+    otherwise = "Count one layer first: how many numbers has its W, and how many has its b?"
+    return judge_value(
+        "parameter_count", answer, 3 * (64 * 64 + 64), otherwise, _COUNTS, tolerance=0
+    )
 
 
-def _cases():
+def _cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(3)
     cases = []
     for d_out, dtype in ((4, np.float64), (6, np.float64), (4, np.float32)):  # M01 needs a square w
-        x = rng.normal(size=(2, 3, 4)).astype(dtype)
-        w = rng.normal(size=(4, d_out)).astype(dtype)
-        b = rng.normal(size=d_out).astype(dtype)
+        x = normal(rng, (2, 3, 4), dtype)
+        w = normal(rng, (4, d_out), dtype)
+        b = normal(rng, (d_out,), dtype)
         cases.append(Case({"x": x, "w": w, "b": b}, (x @ w + b,)))
     return tuple(cases)
 
@@ -69,7 +73,7 @@ PROJECT = Exercise(
     (
         Mistake(
             "M01",
-            "x meets the columns of W as if they were rows: which axis of W is as long as x?",
+            "W is turned round: it is [D, D_out], so which of its axes meets the last axis of x?",
             (lambda x, w, b: x @ w.T + b, lambda x, w, b: x @ w.T),
         ),
         Mistake(
@@ -81,18 +85,14 @@ PROJECT = Exercise(
 )
 
 
-def _dots(q, k):
-    return q @ np.swapaxes(k, -1, -2)  # [B, T, T]
-
-
-def _score_cases():
+def _score_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(30)
     cases = []
     for dtype in (np.float64, np.float32):
-        x = rng.normal(size=(2, 5, 4)).astype(dtype)
-        w_q, w_k = (rng.normal(size=(4, 4)).astype(dtype) for _ in range(2))
+        x = normal(rng, (2, 5, 4), dtype)
+        w_q, w_k = (normal(rng, (4, 4), dtype) for _ in range(2))
         inputs = {"x": x, "w_q": w_q, "w_k": w_k}
-        cases.append(Case(inputs, (_dots(x @ w_q, x @ w_k),)))
+        cases.append(Case(inputs, (dots(x @ w_q, x @ w_k),)))
     return tuple(cases)
 
 
@@ -103,26 +103,40 @@ RAW_SCORES = Exercise(
     (
         Mistake(
             "M01",
-            "x meets the columns of W as if they were rows: which axis of W is as long as x?",
-            (lambda x, w_q, w_k: _dots(x @ w_q.T, x @ w_k.T),),
+            "Each W is turned round: y = xW, so which axis of W meets the last axis of x?",
+            (lambda x, w_q, w_k: dots(x @ w_q.T, x @ w_k.T),),
         ),
         Mistake(
             "M03",
             "The scores are symmetric: with one W for both, i makes of j what j makes of i.",
             (
-                lambda x, w_q, w_k: _dots(x @ w_q, x @ w_q),
-                lambda x, w_q, w_k: _dots(x @ w_k, x @ w_k),
+                lambda x, w_q, w_k: dots(x @ w_q, x @ w_q),
+                lambda x, w_q, w_k: dots(x @ w_k, x @ w_k),
             ),
         ),
         Mistake(
             "x itself",
             "x is compared with itself: which vectors ask, and which are asked?",
-            (lambda x, w_q, w_k: _dots(x, x),),
+            (lambda x, w_q, w_k: dots(x, x),),
         ),
         Mistake(
             "M09",
             "Row i belongs to key i here: it should hold what query i makes of each key.",
-            (lambda x, w_q, w_k: _dots(x @ w_k, x @ w_q),),
+            (lambda x, w_q, w_k: dots(x @ w_k, x @ w_q),),
+        ),
+        Mistake(
+            "reshaped",
+            "The keys are reshaped, which keeps their numbers in reading order: their last two "
+            "axes should change places.",
+            (lambda x, w_q, w_k: x @ w_q @ (x @ w_k).reshape(len(x), x.shape[2], x.shape[1]),),
+        ),
+        Mistake(
+            "scaled",
+            "The scores are divided by something: here they are the dot products as they are.",
+            (
+                lambda x, w_q, w_k: dots(x @ w_q, x @ w_k) / np.sqrt(x.shape[-1]),
+                lambda x, w_q, w_k: dots(x @ w_q, x @ w_k) / x.shape[-1],
+            ),
         ),
     ),
 )

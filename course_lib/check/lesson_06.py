@@ -1,13 +1,16 @@
 """Lesson 06: the causal mask, its two forms, and a softmax under it."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from course_lib._arrays import Array
 from course_lib.attention import causal_keep
-from course_lib.check.judge import Case, Exercise, Mistake, judge
-from course_lib.tensor import Tensor
+from course_lib.check.formulas import exp_shifted, normal, normalized, softmax
+from course_lib.check.judge import Case, Exercise, Mistake, Result, judge
 
 
-def causal_mask(function):
+def causal_mask(function: object) -> Result:
     """Check `causal_mask(t, t_total)`: the mask that is added to the scores.
 
     Parameters
@@ -23,7 +26,7 @@ def causal_mask(function):
     return judge(CAUSAL_MASK, function)
 
 
-def keep_to_additive(function):
+def keep_to_additive(function: object) -> Result:
     """Check `keep_to_additive(keep)`: from a boolean mask to one that is added to scores.
 
     Parameters
@@ -39,7 +42,7 @@ def keep_to_additive(function):
     return judge(KEEP_TO_ADDITIVE, function)
 
 
-def masked_softmax(function):
+def masked_softmax(function: object) -> Result:
     """Check `masked_softmax(scores, keep)`: weights of 0 where a query may not attend.
 
     Parameters
@@ -56,14 +59,14 @@ def masked_softmax(function):
     return judge(MASKED_SOFTMAX, function)
 
 
-def additive(keep, forbidden=-np.inf):
+def additive(keep: Array, forbidden: float = -np.inf) -> Array:
     """The mask to add: 0 where `keep` is True, `forbidden` elsewhere."""
     return np.where(keep, 0.0, forbidden)
 
 
-def masked_weights(scores, keep):
+def masked_weights(scores: Array, keep: Array | bool) -> Array:
     """Softmax over the kept scores only; a row that keeps none is all zeros."""
-    return Tensor(np.where(keep, scores, -np.inf)).softmax(dim=-1).data
+    return softmax(np.where(keep, scores, -np.inf))
 
 
 # What people write for "a very large negative number".
@@ -71,7 +74,7 @@ _LARGE = (-1e9, -1e4, -1e5, -1e6, -1e8, -1e10, -1e12, -1e20, -1e30)
 LARGE_NEGATIVE = (*_LARGE, float(np.finfo(np.float32).min), float(np.finfo(np.float64).min))
 
 
-def mask_mistakes(keep_of):
+def mask_mistakes(keep_of: Callable[..., Array]) -> tuple[Mistake, ...]:
     """The mistakes that any additive mask can hold; `keep_of` makes the mask from the inputs."""
     return (
         Mistake(
@@ -102,7 +105,7 @@ def mask_mistakes(keep_of):
     )
 
 
-def causal_mistakes(keep_with):
+def causal_mistakes(keep_with: Callable[..., Array]) -> tuple[Mistake, ...]:
     """The mistakes of a causal mask; `keep_with(shift)` gives the keep mask that sees `shift` more.
 
     The functions take the exercise's inputs.
@@ -123,10 +126,18 @@ def causal_mistakes(keep_with):
             "`base` plays no part: query 0 is a new token, and which keys came before it?",
             (lambda *inputs: additive(keep_with(*inputs, based=False)),),
         ),
+        Mistake(
+            "M22",
+            "This mask holds 0 and 1, and `base` plays no part: which number forbids a key?",
+            (
+                lambda *inputs: keep_with(*inputs, based=False),
+                lambda *inputs: ~keep_with(*inputs, based=False),
+            ),
+        ),
     )
 
 
-def _causal(t, t_total, shift=0, based=True):
+def _causal(t: int, t_total: int, shift: int = 0, based: bool = True) -> Array:
     return np.tri(t, t_total, (t_total - t) * based + shift, dtype=bool)
 
 
@@ -144,6 +155,14 @@ CAUSAL_MASK = Exercise(
             "M17",
             "The polarity is inverted, and `base` plays no part: this hides what may be seen.",
             (lambda t, t_total: additive(~_causal(t, t_total, based=False)),),
+        ),
+        Mistake(
+            "base from outside",
+            "`base` is the same whatever t and t_total are: is it a name from an earlier cell?",
+            tuple(
+                lambda t, t_total, base=base: additive(np.tri(t, t_total, base, dtype=bool))
+                for base in (2, 4)
+            ),
         ),
     ),
 )
@@ -165,8 +184,8 @@ KEEP_TO_ADDITIVE = Exercise(
 )
 
 
-def _softmax_cases():
-    scores = np.random.default_rng(6).normal(size=(2, 4, 5))  # [B, T, T_total]
+def _softmax_cases() -> tuple[Case, ...]:
+    scores = normal(np.random.default_rng(6), (2, 4, 5))  # [B, T, T_total]
     some = causal_keep(4, 5)  # every row sees a key
     return tuple(
         Case({"scores": values, "keep": keep}, (masked_weights(values, keep),))
@@ -174,17 +193,18 @@ def _softmax_cases():
             (scores, some),
             (scores.astype(np.float32), some),
             (scores, _KEEP),  # row 2 sees nothing
+            (np.where(some, scores, 1000.0), some),  # what is forbidden would outweigh all else
         )
     )
 
 
-def _softmax(scores):
-    return masked_weights(scores, True)
+def _normalized_if_any(weights: Array) -> Array:
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / np.where(total == 0, 1, total)
 
 
-def _naive_softmax(scores):
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
+def _naive_softmax(scores: Array) -> Array:
+    return normalized(exp_shifted(scores))
 
 
 MASKED_SOFTMAX = Exercise(
@@ -201,21 +221,30 @@ MASKED_SOFTMAX = Exercise(
             ),
         ),
         Mistake(
+            "too late",
+            "Beside a forbidden score of 1000 nothing is left of the allowed keys: does the mask "
+            "come before the exponential?",
+            (
+                lambda scores, keep: _normalized_if_any(softmax(scores) * keep),
+                lambda scores, keep: _normalized_if_any(np.exp(scores) * keep),
+            ),
+        ),
+        Mistake(
             "M20",
             "The rows no longer sum to 1: forbidden keys took their share before the mask came.",
-            (lambda scores, keep: _softmax(scores) * keep,),
+            (lambda scores, keep: softmax(scores) * keep,),
         ),
         Mistake(
             "M21",
             "A forbidden key still has weight: what is exp(0)?",
-            (lambda scores, keep: _softmax(scores * keep),),
+            (lambda scores, keep: softmax(scores * keep),),
         ),
         Mistake(
             "M22",
             "A mask of 0 and 1 was added to the scores: which number, added, leaves no weight?",
             (
-                lambda scores, keep: _softmax(scores + keep),
-                lambda scores, keep: _softmax(scores + ~keep),
+                lambda scores, keep: softmax(scores + keep),
+                lambda scores, keep: softmax(scores + ~keep),
             ),
         ),
         Mistake(
@@ -223,14 +252,14 @@ MASKED_SOFTMAX = Exercise(
             "A row that may see nothing spreads its weight over forbidden keys: what should be "
             "left of it?",
             (
-                lambda scores, keep: _softmax(np.where(keep, scores, -1e9)),
-                lambda scores, keep: _softmax(scores + additive(keep, -1e4)),
+                lambda scores, keep: softmax(np.where(keep, scores, -1e9)),
+                lambda scores, keep: softmax(scores + additive(keep, -1e4)),
             ),
         ),
         Mistake(
             "no mask",
             "The mask plays no part: which weights should be 0?",
-            (lambda scores, keep: _softmax(scores),),
+            (lambda scores, keep: softmax(scores),),
         ),
         Mistake(
             "no key",

@@ -1,12 +1,16 @@
 """Lesson 08: heads split, merged, and at work side by side."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import DTypeLike
 
-from course_lib.check.judge import Case, Exercise, Mistake, judge
-from course_lib.tensor import Tensor
+from course_lib._arrays import Array
+from course_lib.check.formulas import dots, normal, softmax
+from course_lib.check.judge import Case, Exercise, Mistake, Result, judge
 
 
-def split_heads(function):
+def split_heads(function: object) -> Result:
     """Check `split_heads(x, n_head)`: the width D cut into n_head heads.
 
     Parameters
@@ -22,7 +26,7 @@ def split_heads(function):
     return judge(SPLIT_HEADS, function)
 
 
-def merge_heads(function):
+def merge_heads(function: object) -> Result:
     """Check `merge_heads(x)`: the heads of each token put side by side again.
 
     Parameters
@@ -37,7 +41,7 @@ def merge_heads(function):
     return judge(MERGE_HEADS, function)
 
 
-def multi_head(function):
+def multi_head(function: object) -> Result:
     """Check `multi_head(q, k, v, n_head)`: split, attend in each head, merge.
 
     Parameters
@@ -53,34 +57,42 @@ def multi_head(function):
     return judge(MULTI_HEAD, function)
 
 
-def _split(x, n_head):
+def _split(x: Array, n_head: int) -> Array:
     b, t, d = x.shape
     return x.reshape(b, t, n_head, d // n_head).swapaxes(1, 2)  # [B, H, T, head_dim]
 
 
-def _merge(x):
+def _merge(x: Array) -> Array:
     b, h, t, head_dim = x.shape
     return x.swapaxes(1, 2).reshape(b, t, h * head_dim)  # [B, T, D]
 
 
-def _split_by_reshape(x, n_head):
+def _split_by_reshape(x: Array, n_head: int) -> Array:
     b, t, d = x.shape
     return x.reshape(b, n_head, t, d // n_head)
 
 
-def _merge_by_reshape(x):
+def _merge_by_reshape(x: Array) -> Array:
     b, h, t, head_dim = x.shape
     return x.reshape(b, t, h * head_dim)
 
 
-def _multi_head(q, k, v, n_head, split=_split, merge=_merge, width=None):
+def _multi_head(
+    q: Array,
+    k: Array,
+    v: Array,
+    n_head: int,
+    split: Callable[[Array, int], Array] = _split,
+    merge: Callable[[Array], Array] = _merge,
+    width: int | None = None,
+) -> Array:
     q, k, v = (split(x, n_head) for x in (q, k, v))
-    scores = q @ k.swapaxes(-1, -2) / np.sqrt(width or q.shape[-1])  # [B, H, T, T]
-    return merge(Tensor(scores).softmax(dim=-1).data @ v)
+    scores = dots(q, k) / np.sqrt(width or q.shape[-1])  # [B, H, T, T]
+    return merge(softmax(scores) @ v)
 
 
-def _numbers(seed, shape, dtype=np.float64):
-    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+def _numbers(seed: int, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> Array:
+    return normal(np.random.default_rng(seed), shape, dtype)
 
 
 _SIZES = (

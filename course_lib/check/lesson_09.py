@@ -1,11 +1,15 @@
 """Lesson 09: what a language model is trained on, and a training loop."""
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from course_lib.check.judge import Case, Exercise, Mistake, judge
+from course_lib._arrays import Array
+from course_lib.check.call import Inputs
+from course_lib.check.formulas import normal
+from course_lib.check.judge import Case, Exercise, Mistake, Result, judge
 
 
-def shift_targets(function):
+def shift_targets(function: object) -> Result:
     """Check `shift_targets(ids)`: what the model reads, and what it is to predict.
 
     Parameters
@@ -21,7 +25,7 @@ def shift_targets(function):
     return judge(SHIFT_TARGETS, function)
 
 
-def fit(function):
+def fit(function: object) -> Result:
     """Check `fit(w, x, y, lr, steps)`: gradient descent on the error of x @ w.
 
     Parameters
@@ -38,7 +42,7 @@ def fit(function):
     return judge(FIT, function)
 
 
-def _ids_cases():
+def _ids_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(9)
     cases = []
     for shape in ((2, 6), (3, 5)):
@@ -84,7 +88,16 @@ SHIFT_TARGETS = Exercise(
 )
 
 
-def _losses(w, x, y, lr, steps, keeps=0.0, direction=-1.0, after=False):
+def _losses(
+    w: Array,
+    x: Array,
+    y: Array,
+    lr: float,
+    steps: int,
+    keeps: float = 0.0,
+    direction: float = -1.0,
+    after: bool = False,
+) -> Array:
     """The losses of gradient descent; `keeps` is the share of the old gradient that stays."""
     losses, gradient = [], 0.0
     for _ in range(steps):
@@ -95,10 +108,10 @@ def _losses(w, x, y, lr, steps, keeps=0.0, direction=-1.0, after=False):
     return np.array(losses)
 
 
-def _fit_case(dtype):
+def _fit_case(dtype: DTypeLike) -> Case:
     rng = np.random.default_rng(90)
-    w, x, y = (rng.normal(size=shape).astype(dtype) for shape in ((3,), (8, 3), (8,)))
-    inputs = {"w": w, "x": x, "y": y, "lr": 0.1, "steps": 5}
+    w, x, y = (normal(rng, shape, dtype) for shape in ((3,), (8, 3), (8,)))
+    inputs: Inputs = {"w": w, "x": x, "y": y, "lr": 0.1, "steps": 5}
     return Case(inputs, (_losses(**inputs),))
 
 

@@ -1,13 +1,18 @@
 """Lesson 10: the cache, and softmax a block at a time."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from course_lib._arrays import Array
 from course_lib.attention import causal_keep
-from course_lib.check.judge import Case, Exercise, Mistake, judge
+from course_lib.check.call import Inputs
+from course_lib.check.formulas import dots, normal
+from course_lib.check.judge import Case, Exercise, Mistake, Result, judge
 from course_lib.check.lesson_06 import additive, causal_mistakes, mask_mistakes, masked_weights
 
 
-def mask_for_step(function):
+def mask_for_step(function: object) -> Result:
     """Check `mask_for_step(base, t)`: the mask for t new tokens after `base` cached ones.
 
     Parameters
@@ -23,7 +28,7 @@ def mask_for_step(function):
     return judge(MASK_FOR_STEP, function)
 
 
-def embed_new_tokens(function):
+def embed_new_tokens(function: object) -> Result:
     """Check `embed_new_tokens(ids, base, token_table, position_table)`.
 
     Parameters
@@ -40,7 +45,7 @@ def embed_new_tokens(function):
     return judge(EMBED_NEW_TOKENS, function)
 
 
-def attend_with_cache(function):
+def attend_with_cache(function: object) -> Result:
     """Check `attend_with_cache(q, k, v, cached_k, cached_v)`.
 
     Parameters
@@ -57,7 +62,7 @@ def attend_with_cache(function):
     return judge(ATTEND_WITH_CACHE, function)
 
 
-def running_softmax(function):
+def running_softmax(function: object) -> Result:
     """Check `running_softmax(m, total, scores)`: one more block for the maximum and the sum.
 
     Parameters
@@ -74,7 +79,7 @@ def running_softmax(function):
     return judge(RUNNING_SOFTMAX, function)
 
 
-def _causal(base, t, shift=0, based=True):
+def _causal(base: int, t: int, shift: int = 0, based: bool = True) -> Array:
     return np.tri(t, base + t, base * based + shift, dtype=bool)
 
 
@@ -97,21 +102,21 @@ MASK_FOR_STEP = Exercise(
 )
 
 
-def _embed_cases():
+def _embed_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(10)
     cases = []
     for base, t in ((4, 3), (0, 2)):
-        inputs = {
+        inputs: Inputs = {
             "ids": rng.integers(11, size=(2, t)),
             "base": base,
-            "token_table": rng.normal(size=(11, 6)),
-            "position_table": rng.normal(size=(9, 6)),
+            "token_table": normal(rng, (11, 6)),
+            "position_table": normal(rng, (9, 6)),
         }
         cases.append(Case(inputs, (_embedded(**inputs),)))
     return tuple(cases)
 
 
-def _embedded(ids, base, token_table, position_table):
+def _embedded(ids: Array, base: int, token_table: Array, position_table: Array) -> Array:
     return token_table[ids] + position_table[base : base + ids.shape[1]]
 
 
@@ -150,53 +155,70 @@ EMBED_NEW_TOKENS = Exercise(
 )
 
 
-def _attend(q, k, v, keep, width):
-    scores = q @ k.swapaxes(-1, -2) / np.sqrt(width)  # [B, t, base + t]
+def _attend(q: Array, k: Array, v: Array, keep: Array | bool, width: int) -> tuple[Array, ...]:
+    scores = dots(q, k) / np.sqrt(width)  # [B, t, base + t]
     return masked_weights(scores, keep) @ v, k, v
 
 
-def _joined(first, second):
+def _joined(first: Array, second: Array) -> Array:
     return np.concatenate([first, second], axis=1)
 
 
-def _with_cache(q, k, v, cached_k, cached_v, keep=None, width=None):
+def _with_cache(
+    q: Array,
+    k: Array,
+    v: Array,
+    cached_k: Array,
+    cached_v: Array,
+    *,
+    keep: Array | bool | None = None,
+    width: int | None = None,
+) -> tuple[Array, ...]:
     """The right answer, but for what `keep` or `width` replaces."""
     t, base = q.shape[1], cached_k.shape[1]
     keep = causal_keep(t, base + t) if keep is None else keep
     return _attend(q, _joined(cached_k, k), _joined(cached_v, v), keep, width or q.shape[-1])
 
 
-def _new_first(q, k, v, cached_k, cached_v):
+def _new_first(q: Array, k: Array, v: Array, cached_k: Array, cached_v: Array) -> tuple[Array, ...]:
     # the new keys are handed over as the cached ones, and the other way round
     return _with_cache(q, cached_k, cached_v, k, v, keep=_causal(cached_k.shape[1], q.shape[1]))
 
 
-def _new_first_and_masked_so(q, k, v, cached_k, cached_v):
+def _new_first_and_masked_so(
+    q: Array, k: Array, v: Array, cached_k: Array, cached_v: Array
+) -> tuple[Array, ...]:
     t, base = q.shape[1], cached_k.shape[1]
     keep = np.roll(_causal(base, t), t, axis=1)
     return _with_cache(q, cached_k, cached_v, k, v, keep=keep)
 
 
-def _new_keys_before_old_but_not_values(q, k, v, cached_k, cached_v):
+def _new_keys_before_old_but_not_values(
+    q: Array, k: Array, v: Array, cached_k: Array, cached_v: Array
+) -> tuple[Array, ...]:
     keep = _causal(cached_k.shape[1], q.shape[1])
     return _attend(q, _joined(k, cached_k), _joined(cached_v, v), keep, q.shape[-1])
 
 
-def _base_ignored(q, k, v, cached_k, cached_v):
+def _base_ignored(
+    q: Array, k: Array, v: Array, cached_k: Array, cached_v: Array
+) -> tuple[Array, ...]:
     keep = _causal(cached_k.shape[1], q.shape[1], based=False)
     return _with_cache(q, k, v, cached_k, cached_v, keep=keep)
 
 
-def _new_only(q, k, v, cached_k, cached_v):
+def _new_only(q: Array, k: Array, v: Array, cached_k: Array, cached_v: Array) -> tuple[Array, ...]:
     return _attend(q, k, v, causal_keep(q.shape[1]), q.shape[-1])
 
 
-def _new_only_but_joined(q, k, v, cached_k, cached_v):
+def _new_only_but_joined(
+    q: Array, k: Array, v: Array, cached_k: Array, cached_v: Array
+) -> tuple[Array, ...]:
     output, _, _ = _new_only(q, k, v, cached_k, cached_v)
     return output, _joined(cached_k, k), _joined(cached_v, v)
 
 
-def _cache_cases():
+def _cache_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(100)
     cases = []
     for base, t, dtype in ((4, 3, np.float64), (6, 1, np.float64), (4, 3, np.float32)):
@@ -207,8 +229,8 @@ def _cache_cases():
             "cached_k": (2, base, 5),
             "cached_v": (2, base, 6),
         }
-        inputs = {name: rng.normal(size=shape).astype(dtype) for name, shape in shapes.items()}
-        cases.append(Case(inputs, _with_cache(**inputs)))
+        inputs = {name: normal(rng, shape, dtype) for name, shape in shapes.items()}
+        cases.append(Case(inputs, _with_cache(*inputs.values())))
     return tuple(cases)
 
 
@@ -251,12 +273,12 @@ ATTEND_WITH_CACHE = Exercise(
 )
 
 
-def _running(m, total, scores):
+def _running(m: Array, total: Array, scores: Array) -> tuple[Array, Array]:
     new = np.maximum(m, scores.max(axis=-1))
     return new, total * np.exp(m - new) + np.exp(scores - new[:, None]).sum(axis=-1)
 
 
-def _running_cases():
+def _running_cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(101)
     blocks = np.round(rng.normal(size=(3, 4, 5)) * 8) / 8  # 3 blocks of scores [T, K]
     blocks[1] += np.array([2.0, -2.0, 2.0, -2.0])[:, None]  # a larger maximum in half of the rows
@@ -269,8 +291,8 @@ def _running_cases():
     return (cases[1], cases[0], cases[2])  # first one that has something to rescale
 
 
-def _running_with(sum_of):
-    def answer(m, total, scores):
+def _running_with(sum_of: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
+    def answer(m: Array, total: Array, scores: Array) -> tuple[Array, Array]:
         new = np.maximum(m, scores.max(axis=-1))
         return new, sum_of(m, total, scores, new)
 

@@ -114,5 +114,13 @@ WRONG = {
             lambda x, w_q, w_k: dots(x @ w_k, x @ w_q),
             lambda x, w_q, w_k: ((x @ w_q) @ (x @ w_k).mT).permute(0, 2, 1),
         ],
+        "reshaped": [
+            lambda x, w_q, w_k: (x @ w_q) @ (x @ w_k).reshape(2, 4, 5),
+            lambda x, w_q, w_k: Tensor(x @ w_q) @ Tensor(x @ w_k).reshape(2, 4, 5),
+        ],
+        "scaled": [
+            lambda x, w_q, w_k: dots(x @ w_q, x @ w_k) / 2,
+            lambda x, w_q, w_k: (x @ w_q) @ (x @ w_k).mT / x.shape[-1],
+        ],
     },
 }

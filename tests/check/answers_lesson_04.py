@@ -99,6 +99,16 @@ WRONG = {
         "fixed scale": [
             lambda q, k: q @ np.swapaxes(k, 1, 2) / np.sqrt(2),
             lambda q, k: (q @ k.permute(0, 2, 1)) / 4,
+            lambda q, k: q @ np.swapaxes(k, 1, 2) / np.sqrt(len(q)),
+            lambda q, k: q @ np.swapaxes(k, 1, 2) / np.sqrt(1024),
+        ],
+        "reshaped": [
+            lambda q, k: q @ k.reshape(len(k), k.shape[2], k.shape[1]) / np.sqrt(q.shape[2]),
+            lambda q, k: Tensor(q) @ Tensor(k).reshape(len(k), k.shape[2], k.shape[1]),
+        ],
+        "multiplied": [
+            lambda q, k: q @ np.swapaxes(k, 1, 2) * np.sqrt(q.shape[2]),
+            lambda q, k: (q @ k.permute(0, 2, 1)) * math.sqrt(q.shape[-1]),
         ],
     },
 }

@@ -106,6 +106,10 @@ def one_maximum_tensors(x):
     return e / e.sum(dim=-1, keepdim=True)
 
 
+def stable_exp(x):
+    return np.exp(x - x.max(axis=-1, keepdims=True))
+
+
 def shifted(x, axis):
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
@@ -153,11 +157,15 @@ WRONG = {
             lambda x: np.exp(x) / np.exp(x).sum(axis=1, keepdims=True),
             lambda x: np.exp(x) / np.exp(x).sum(axis=0),
             lambda x: x.softmax(dim=1),
+            lambda x: stable_exp(x) / stable_exp(x).sum(axis=1, keepdims=True),
+            lambda x: stable_exp(x) / stable_exp(x).sum(axis=0),
         ],
         "M12": [
             lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum(),
             lambda x: np.exp(x) / np.exp(x).sum(axis=(1, 2), keepdims=True),
             lambda x: x.exp() / x.exp().sum(),
+            lambda x: stable_exp(x) / stable_exp(x).sum(),
+            lambda x: stable_exp(x) / stable_exp(x).sum(axis=(1, 2), keepdims=True),
         ],
         "M13": [
             lambda x: shifted(x, None),
@@ -173,6 +181,12 @@ WRONG = {
             lambda x: shifted(x, 1),
             lambda x: shifted(x, 0),
         ],
+        "another constant": [
+            lambda x: (e := np.exp(x - x.mean(-1, keepdims=True))) / e.sum(-1, keepdims=True),
+            lambda x: (e := np.exp(x - x.min(-1, keepdims=True))) / e.sum(-1, keepdims=True),
+            lambda x: (e := (x - x.mean(-1, keepdim=True)).exp()) / e.sum(-1, keepdim=True),
+        ],
+        "not normalized": [np.exp, stable_exp, lambda x: (x - x.max(-1, keepdim=True)).exp()],
     },
     "softmax_backward": {
         "M15": [lambda s, g: s * g, lambda s, g: Tensor(s) * Tensor(g)],
@@ -180,6 +194,26 @@ WRONG = {
             lambda s, g: s * (1 - s) * g,
             lambda s, g: np.einsum("btk,btk->btk", s - s**2, g),
             lambda s, g: (s - s * s).permute(0, 1, 2) * g,
+        ],
+        "one sum": [
+            lambda s, g: s * (g - (g * s).sum()),
+            lambda s, g: s * (g - (g * s).sum(axis=1, keepdims=True)),
+            lambda s, g: s * (g - (g * s).sum(axis=0)),
+            lambda s, g: s * (g - (g * s).sum(dim=(1, 2), keepdim=True)),
+        ],
+        "plain mean": [
+            lambda s, g: s * (g - g.mean(axis=-1, keepdims=True)),
+            lambda s, g: s * (g - g.sum(axis=-1, keepdims=True)),
+            lambda s, g: s * (g - g.mean(dim=-1, keepdim=True)),
+        ],
+        "no weight": [
+            lambda s, g: g - (g * s).sum(axis=-1, keepdims=True),
+            lambda s, g: s * g - (g * s).sum(axis=-1, keepdims=True),
+            lambda s, g: g - (g * s).sum(dim=-1, keepdim=True),
+        ],
+        "sign": [
+            lambda s, g: s * ((g * s).sum(axis=-1, keepdims=True) - g),
+            lambda s, g: -s * (g - (g * s).sum(dim=-1, keepdim=True)),
         ],
     },
 }

@@ -129,7 +129,8 @@ def weights_comprehension(scores, keep):
 
 
 def weights_einsum(scores, keep):
-    e = np.einsum("bij,ij->bij", np.exp(scores), keep.astype(scores.dtype))
+    kept = np.exp(scores, where=keep, out=np.zeros_like(scores))
+    e = np.einsum("bij,ij->bij", kept, keep.astype(scores.dtype))
     return np.einsum("bij,bi->bij", e, 1 / np.maximum(e.sum(-1), 1e-30))
 
 
@@ -170,7 +171,6 @@ RIGHT = {
         weights_nan_to_num,
         weights_loops,
         weights_of_each_row,
-        weights_renormalized,
         weights_large_number_then_zeroed,
         weights_comprehension,
         weights_einsum,
@@ -209,6 +209,11 @@ def mask_wrong(keep_of):
 WRONG = {
     "causal_mask": {
         **mask_wrong(allowed),
+        "M22": [
+            lambda t, t_total: allowed(t, t_total).astype(float),
+            lambda t, t_total: np.tri(t, t_total),
+            lambda t, t_total: np.triu(np.ones((t, t_total)), 1),
+        ],
         "M18": [
             lambda t, t_total: additive(allowed(t, t_total, -1)),
             lambda t, t_total: np.triu(np.full((t, t_total), -np.inf), t_total - t),
@@ -223,6 +228,10 @@ WRONG = {
             lambda t, t_total: additive(np.tri(t, t_total, dtype=bool)),
             lambda t, t_total: np.triu(np.full((t, t_total), -np.inf), 1),
             lambda t, t_total: Tensor(np.triu(np.full((t, t_total), -np.inf), 1)),
+        ],
+        "base from outside": [
+            lambda t, t_total: additive(np.tri(t, t_total, 4, dtype=bool)),
+            lambda t, t_total: Tensor(additive(np.tri(t, t_total, 4, dtype=bool))),
         ],
     },
     "keep_to_additive": MASK_WRONG,
@@ -258,6 +267,10 @@ WRONG = {
             lambda scores, keep: (
                 (e := scores.masked_fill(~keep, -INF).exp()) / e.sum(dim=-1, keepdim=True)
             ),
+        ],
+        "too late": [
+            weights_renormalized,
+            lambda scores, keep: (w := softmax(scores) * keep) / (w.sum(-1, keepdims=True) + 1e-12),
         ],
     },
 }

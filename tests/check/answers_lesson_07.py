@@ -101,6 +101,10 @@ def naive_tensor(scores, mask):
     return e / e.sum(dim=-1, keepdim=True)
 
 
+def stable_exp(scores):
+    return np.exp(scores - scores.max(axis=-1, keepdims=True))
+
+
 def shares(scores, mask):
     kept = np.abs(np.where(mask == 0, scores, 0))
     return kept / kept.sum(axis=-1, keepdims=True)
@@ -162,6 +166,32 @@ WRONG = {
         "M12": [
             after(lambda scores, mask: softmax(scores + mask, axis=(1, 2))),
             after_tensor(lambda scores, mask: (scores + mask).softmax(dim=(0, 1, 2))),
+            after(lambda scores, mask: (e := stable_exp(scores + mask)) / e.sum()),
+            after(
+                lambda scores, mask: (e := stable_exp(scores + mask)) / e.sum((1, 2), keepdims=True)
+            ),
+        ],
+        "M13": [
+            after(lambda scores, mask: naive(scores - (scores + mask).max(), mask)),
+            after_tensor(lambda scores, mask: naive_tensor(scores - (scores + mask).max(), mask)),
+        ],
+        "fixed scale": [
+            divided_by(lambda q: 2**0.5),
+            divided_by_tensor(lambda q: math.sqrt(3)),
+            lambda q, k, v, mask: softmax(dots(q, k) / v.shape[-1] ** 0.5 + mask) @ v,
+        ],
+        "not normalized": [
+            after(lambda scores, mask: stable_exp(scores + mask)),
+            after_tensor(lambda scores, mask: (scores + mask).exp()),
+        ],
+        "no softmax": [
+            after(lambda scores, mask: scores + mask),
+            after_tensor(lambda scores, mask: scores),
+        ],
+        "mask not added": [
+            after(lambda scores, mask: softmax(scores * mask)),
+            after(lambda scores, mask: softmax(scores) * mask),
+            after(lambda scores, mask: softmax(scores - mask)),
         ],
         "M14": [after(shares), lambda q, k, v, mask: Tensor(shares(scaled(q, k), mask)) @ v],
         "M17": [

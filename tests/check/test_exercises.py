@@ -135,7 +135,7 @@ def differ(ones, others):
             finite = np.isfinite(a) & np.isfinite(b)
             if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
                 return True
-            if (np.abs(a - b)[finite] > 10 * TOLERANCE * (1 + np.abs(b[finite]))).any():
+            if (np.abs(a[finite] - b[finite]) > 10 * TOLERANCE * (1 + np.abs(b[finite]))).any():
                 return True
     return False
 
@@ -182,7 +182,8 @@ VALUES = {
             "M04": [[[0.731, 0.269], [0.269, 0.731]]],
             "M05": [[[0.622, 0.378], [0.378, 0.622]]],
             "M12": [[[0.335, 0.165], [0.165, 0.335]]],
-            "scores": [[[0.707, 0], [0, 0.707]]],
+            "scores": [[[0.707, 0], [0, 0.707]], np.eye(2)],
+            "not normalized": [[[2.028, 1], [1, 2.028]]],
             None: [[[0.67, 0.33], [0.67, 0.33]], 0.67, None, [[1, 2], [3]]],
         },
     ),

@@ -27,7 +27,15 @@ def test_zero_has_no_sign():
 
 def test_a_wrong_shape_is_told_in_numbers_and_letters():
     message = check.scores(lambda q, k: np.sum(q)).message
-    assert message == "scores has shape []; expected [2, 7, 7], which is [B, T, T]."
+    assert message == (
+        "scores has shape []; expected [2, 7, 7], which is [B, T, T]. "
+        "The inputs were q [2, 7, 5] and k [2, 7, 5]."
+    )
+
+
+def test_one_array_in_place_of_two_is_not_cut_in_two():
+    message = check.mul_backward(lambda g, a, b: g * b).message
+    assert message == "It returned one array [2, 3], where 2 are expected."
 
 
 def test_of_several_outputs_the_one_that_differs_is_named():
@@ -40,8 +48,21 @@ def test_too_few_outputs_are_counted():
     assert result.message == "It returned a sequence of length 1, where 2 arrays are expected."
 
 
-def test_a_number_that_is_not_known_is_only_wrong():
-    assert repr(check.sigma_at_100(7)) == "sigma_at_100: not right yet."
+def test_a_number_that_is_not_known_is_led_to_the_idea():
+    assert repr(check.sigma_at_100(7)) == (
+        "sigma_at_100: not right yet.\n"
+        "Which variance has a sum of 100 independent products, and how is σ made from it?"
+    )
+
+
+def test_nan_is_explained():
+    message = check.scores(lambda q, k: right_scores(q, k) * np.nan).message
+    assert message.endswith("found nan. NaN comes from 0/0, ∞/∞, ∞ − ∞ or 0 · ∞.")
+
+
+def test_an_error_that_only_arrays_raise_is_not_told_to_one_who_uses_tensors():
+    message = check.scores(lambda q, k: q @ k.transpose(-2, -1) / sqrt_of_d_k).message  # noqa: F821
+    assert message.startswith("NameError ")
 
 
 def test_the_text_of_a_right_answer_is_one_line():
