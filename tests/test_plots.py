@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb, to_rgba
+from readable import assert_in_contrast, assert_readable, drawn_texts
 
 from course_lib import plots
 from course_lib.plots import DARK, LIGHT
@@ -58,52 +59,6 @@ def pixel_at(figure, axes, x, y):
     column, row = axes.transData.transform((x, y)).round().astype(int)
     row = image.shape[0] - row
     return image[row - 6 : row + 6, column - 6 : column + 6, :3].reshape(-1, 3) / 255
-
-
-def drawn_texts(figure):
-    """Return the texts that are really drawn, with their boxes in pixels."""
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    texts = figure.findobj(lambda a: isinstance(a, matplotlib.text.Text) and a.get_text().strip())
-    axis_labels = {
-        id(label)
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for label in axis.get_ticklabels()
-        + axis.get_ticklabels(minor=True)
-        + [t.label1 for t in axis.majorTicks]
-        + [t.label2 for t in axis.majorTicks]
-    }
-    shown = {
-        id(label)
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for tick in axis._update_ticks()
-        for label in (tick.label1, tick.label2)
-        if label.get_visible()
-    }
-    return [
-        (text, text.get_window_extent(renderer))
-        for text in texts
-        if text.get_visible() and (id(text) not in axis_labels or id(text) in shown)
-    ]
-
-
-def assert_readable(figure):
-    """Nothing is cut off, nothing is written over another text, nothing is too small or wide."""
-    width, height = figure.get_size_inches() * figure.dpi
-    assert width <= 950
-    boxes = drawn_texts(figure)
-    assert boxes
-    for text, box in boxes:
-        inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
-        assert inside, f"{text.get_text()!r} is cut off"
-        assert text.get_fontsize() >= 9, text.get_text()
-    for (a, box_a), (b, box_b) in itertools.combinations(boxes, 2):
-        overlap_x = min(box_a.x1, box_b.x1) - max(box_a.x0, box_b.x0)
-        overlap_y = min(box_a.y1, box_b.y1) - max(box_a.y0, box_b.y0)
-        over = overlap_x > 2 and overlap_y > 4  # boxes hold room for ascents that no letter takes
-        assert not over, f"{a.get_text()!r} over {b.get_text()!r}"
 
 
 def softmax(scores):
@@ -169,6 +124,8 @@ FIGURES = {
         [SCORES[:, :2], SCORES[:, 2:4] * 9, SCORES[:, 4:6]],
         ["river", "lender", "$x_1$", "river"] * 10,
         names=["before", "in between", "after"],
+        xlabel="money → river",
+        ylabel="another direction",
         title="Points",
         theme=theme,
     ),
@@ -188,6 +145,7 @@ KINDS = pytest.mark.parametrize("kind", FIGURES)
 def test_every_figure_can_be_read(kind, theme):
     figure = FIGURES[kind](theme)
     assert_readable(figure)
+    assert_in_contrast(figure)
     corner = pixels(figure)[2, -3, :3] / 255
     np.testing.assert_allclose(corner, to_rgb(theme.paper), atol=0.01)
 
@@ -306,7 +264,7 @@ def test_b20_minus_infinity_does_not_touch_the_scale(theme):
     assert len(np.unique(hatched.round(2), axis=0)) > 3  # stripes, no plain gray
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["forbidden: score −∞"]
-    assert not any("inf" in text.get_text() for text, _ in drawn_texts(figure))
+    assert not any("inf" in text.get_text() for text in drawn_texts(figure))
 
 
 @pytest.mark.parametrize(
@@ -434,10 +392,10 @@ def test_any_text_can_stand_anywhere(token, capfd):
         plots.weight_bars([1.0], [token], [token], title=text),
         plots.line_chart([1, 2], {text: [1, 2]}, {text: [2, 1]}, text, text, title=text),
         plots.histograms({text: [0.0, 1.0]}, [1], text, title=text),
-        plots.point_clouds([[[0.0, 1.0]]], [token], [token], title=text),
+        plots.point_clouds([[[0.0, 1.0]]], [token], [token], token, token, title=text),
     ]
     for figure in figures:
-        words = [t for t, _ in drawn_texts(figure) if "$" in t.get_text()]
+        words = [t for t in drawn_texts(figure) if "$" in t.get_text()]
         assert not any(t.get_parse_math() for t in words)
     assert capfd.readouterr().err == ""
 
@@ -560,7 +518,10 @@ def test_show_displays_the_picture_and_then_the_sentence(monkeypatch):
 
 def test_point_clouds_put_each_group_where_its_points_are():
     clouds = [np.array([[0.0, 0], [1, 1], [5, 5]]), np.array([[2.0, 0], [3, 1], [9, 5]])]
-    figure = plots.point_clouds(clouds, ["b", "b", "a"], names=["one", "two"], title="t")
+    named = {"names": ["one", "two"], "xlabel": "$x$", "ylabel": "up"}
+    figure = plots.point_clouds(clouds, ["b", "b", "a"], **named, title="t")
+    assert [axes.get_xlabel() for axes in figure.axes] == ["$x$", "$x$"]
+    assert figure.axes[0].get_ylabel() == "up"
     for axes, cloud in zip(figure.axes, clouds, strict=True):
         found = {s.get_label(): s.get_offsets().tolist() for s in axes.collections}
         assert found == {"a": cloud[2:].tolist(), "b": cloud[:2].tolist()}

@@ -4,14 +4,28 @@ from dataclasses import dataclass
 
 import ipywidgets
 import numpy as np
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
+from matplotlib.text import Text
 
-from course_lib.live.figure import Explorer, Picture
-from course_lib.plots import LIGHT, headline, literal, new_figure, number, style
+from course_lib._arrays import Array
+from course_lib.live.figure import Explorer, Picture, Pointer
+from course_lib.live.running_example import TOKENS
+from course_lib.live.running_example import V as VALUES
+from course_lib.plots import (
+    LIGHT,
+    WIDEST,
+    Look,
+    Theme,
+    halo,
+    headline,
+    literal,
+    new_figure,
+    number,
+    panel,
+)
 from course_lib.tensor import Tensor
-
-TOKENS = ("the", "river", "bank")
-VALUES = np.array([[0.0, 0.0], [0.0, 2.0], [1.0, 1.0]])  # [T, d_v], the course's running example
 
 
 @dataclass(frozen=True)
@@ -25,11 +39,11 @@ class State:
     output : ndarray, [d_v]
     """
 
-    weights: np.ndarray
-    output: np.ndarray
+    weights: Array
+    output: Array
 
 
-def compute(the, river, bank):
+def compute(the: float, river: float, bank: float) -> State:
     """Return the mix of the three values for three amounts, each from 0 to 1."""
     amounts = Tensor([the, river, bank])
     total = amounts.sum().item()
@@ -37,28 +51,29 @@ def compute(the, river, bank):
     return State(weights.data, (weights @ Tensor(VALUES)).data)  # [T] @ [T, d_v] = [d_v]
 
 
-def draw(state, theme=LIGHT):
+def draw(state: State, theme: Theme = LIGHT) -> Picture:
     """Draw the values' triangle with the output in it, and the weights as bars."""
-    figure = new_figure(9, 3.9, theme, layout=None)
+    figure = new_figure(WIDEST, 3.6, theme, layout=None)
     headline(figure, "The output never leaves the triangle of the values", theme)
-    plane = figure.add_axes((0.08, 0.15, 0.45, 0.7), label="plane")
-    style(plane, theme, grid="both")
+    box = (0.6, 0.5, 3.3, 2.45)
+    plane = panel(figure, box, "plane", "The values, and their mix: drag it", theme, "both")
     plane.set(xlim=(-0.35, 1.6), ylim=(-0.35, 2.35), xticks=(0, 0.5, 1, 1.5), yticks=(0, 1, 2))
     plane.set(xlabel="value, component 1: money", ylabel="value, component 2: water")
     plane.add_patch(Polygon(VALUES, facecolor=theme.grid, edgecolor=theme.muted, zorder=1))
-    moves = {"animated": True, "zorder": 3}
+    moves: Look = {"animated": True, "zorder": 3}
     pulls = [
         plane.plot([], [], color=theme.accents[1], solid_capstyle="butt", **moves)[0]
         for _ in TOKENS
     ]
     plane.plot(*VALUES.T, "o", color=theme.ink, markersize=7, zorder=4, animated=True)
     for token, (x, y), aside in zip(TOKENS, VALUES, (-0.07, -0.07, 0.07), strict=True):
-        look = {"ha": "left" if aside > 0 else "right", "va": "center", "color": theme.ink}
-        plane.text(x + aside, y, literal(token), fontsize=10, parse_math=False, **look)
+        look: Look = {"ha": "left" if aside > 0 else "right", "va": "center", "color": theme.ink}
+        look |= {"fontsize": 10, "parse_math": False, "path_effects": halo(theme)}
+        plane.text(x + aside, y, literal(token), **look)
     (point,) = plane.plot([], [], "o", color=theme.accents[0], markersize=11, **moves)
     bars, texts = _bars(figure, theme)
 
-    def update(state):
+    def update(state: State) -> None:
         point.set_data([state.output[0]], [state.output[1]])
         for pull, value, weight in zip(pulls, VALUES, state.weights, strict=True):
             pull.set_data(*np.stack([value, state.output]).T)
@@ -71,19 +86,18 @@ def draw(state, theme=LIGHT):
     return Picture(figure, update)
 
 
-def _bars(figure, theme):
+def _bars(figure: Figure, theme: Theme) -> tuple[BarContainer, list[Text]]:
     """Draw one horizontal bar for each token's weight; return bars and their texts."""
-    axes = figure.add_axes((0.63, 0.27, 0.32, 0.5), label="weights")
-    style(axes, theme, grid="x")
-    axes.set(xlim=(0, 1.15), ylim=(2.6, -0.6), xticks=(0, 0.5, 1), xlabel="weight of each value")
+    axes = panel(figure, (4.5, 1.0, 1.75, 1.95), "weights", "Their weights", theme, "x")
+    axes.set(xlim=(0, 1.3), ylim=(2.6, -0.6), xticks=(0, 0.5, 1), xlabel="weight")
     axes.set_yticks(range(len(TOKENS)), TOKENS, parse_math=False)
     axes.tick_params(axis="y", labelcolor=theme.ink, labelsize=10)
     bars = axes.barh(range(len(TOKENS)), [0] * 3, 0.6, color=theme.accents[1], animated=True)
-    look = {"va": "center", "color": theme.ink, "fontsize": 9, "animated": True}
+    look: Look = {"va": "center", "color": theme.ink, "fontsize": 9, "animated": True}
     return bars, [axes.text(0, n, "", **look) for n in range(len(TOKENS))]
 
 
-def says(state):
+def says(state: State) -> str:
     """Return in one sentence the weights and the mix."""
     parts = [f"{number(w)} · {t}" for w, t in zip(state.weights, TOKENS, strict=True)]
     mix = f"({number(state.output[0])}, {number(state.output[1])})"
@@ -92,7 +106,7 @@ def says(state):
     return f"The output is {' + '.join(parts)} = {mix}; the weights sum to 1."
 
 
-def explore():
+def explore() -> Explorer:
     """Return the explorer: an amount for each token; the output can be dragged too."""
     start = {"the": 0.05, "river": 0.75, "bank": 0.2}
     controls = {
@@ -102,7 +116,7 @@ def explore():
         for token, amount in start.items()
     }
 
-    def on_pointer(x, y, pointer):
+    def on_pointer(x: float, y: float, pointer: Pointer) -> None:
         if pointer.axes == "plane":
             for control, amount in zip(controls.values(), amounts_at(x, y), strict=True):
                 control.value = float(amount)
@@ -111,8 +125,9 @@ def explore():
     return Explorer(name, compute, draw, says, controls, on_pointer)
 
 
-def amounts_at(x, y):
+def amounts_at(x: float, y: float) -> Array:
     """Return the three weights whose mix is (x, y), or as near to it as weights ≥ 0 come."""
     corners = np.vstack([VALUES.T, np.ones(3)])  # Σ w v = (x, y) and Σ w = 1
     weights = np.clip(np.linalg.solve(corners, [x, y, 1.0]), 0, None)
-    return np.round(weights / weights.sum(), 2)
+    amounts: Array = np.round(weights / weights.sum(), 2)
+    return amounts

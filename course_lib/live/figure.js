@@ -7,7 +7,7 @@ function render({ model, el }) {
   const closing = new AbortController();
   const { canvas, says } = elements(model, el);
   showPixels(model, canvas, closing.signal);
-  showSentence(model, says);
+  showSentence(model, says, closing.signal);
   reportScreen(model, canvas, closing.signal);
   reportInput(model, canvas);
   whenAttached(el, closing.signal, () => guardControls(el.closest(".live-explorer") ?? el, closing.signal));
@@ -33,13 +33,25 @@ function elements(model, el) {
   return { canvas, says };
 }
 
-function showSentence(model, says) {
+function showSentence(model, says, signal) {
   const update = () => {
     says.textContent = model.get("says");
     says.toggleAttribute("data-failed", model.get("failed"));
+    keepHeight(says);
   };
+  const size = new ResizeObserver(() => keepHeight(says));
+  size.observe(says.parentElement);
+  signal.addEventListener("abort", () => size.disconnect());
   model.on("change:says change:failed", update);
   update();
+}
+
+// As high as its longest text so far, at this width: what stands below does not move up and down.
+function keepHeight(says) {
+  const width = `${says.clientWidth}`;
+  if (says.dataset.width !== width) says.style.minHeight = "";
+  says.dataset.width = width;
+  says.style.minHeight = `${says.offsetHeight}px`;
 }
 
 // ------------------------------------------------------------------------------------ pixels

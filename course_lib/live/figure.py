@@ -10,7 +10,7 @@ import html
 import io
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,12 @@ import ipywidgets
 import numpy as np
 import traitlets
 from IPython.display import display
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-from course_lib.plots import DARK, LIGHT
+from course_lib._arrays import Array
+from course_lib.plots import DARK, LIGHT, PNG_METADATA
 
 HERE = Path(__file__).parent
 THEMES = {"light": LIGHT, "dark": DARK}
@@ -45,6 +47,17 @@ class Picture:
 
     figure: Figure
     update: Callable[[Any], None]
+
+
+def picture(figure: Figure, state: Any, updates: Sequence[Callable[[Any], None]]) -> Picture:
+    """Return a picture of `state` whose parts are moved by one function each."""
+
+    def update(state: Any) -> None:
+        for move in updates:
+            move(state)
+
+    update(state)
+    return Picture(figure, update)
 
 
 @dataclass(frozen=True)
@@ -74,12 +87,13 @@ class Screen:
         How many pixels of the screen the figure is wide; without it, as many as it was made with.
     """
 
-    def __init__(self, picture, width=None):
+    def __init__(self, picture: Picture, width: int | None = None) -> None:
         self.picture = picture
         figure = picture.figure
-        css_size = figure.bbox.size.tolist()
+        css_size = [float(length) for length in figure.bbox.size]
         if width is not None:
             figure.set_dpi((width + 0.5) / figure.get_figwidth())  # Agg cuts the half pixel off
+        assert isinstance(figure.canvas, FigureCanvasAgg)  # as new_figure makes it
         self.canvas = figure.canvas
         self.canvas.draw()
         self.background = self.canvas.copy_from_bbox(figure.bbox)
@@ -88,15 +102,15 @@ class Screen:
         self.base = {
             "size": [width, height],
             "css_size": css_size,
-            "pixels": zlib.compress(self.still, 1),
+            "pixels": zlib.compress(self.still.tobytes(), 1),
         }
         moving = figure.findobj(lambda artist: artist.get_animated())
         self.moving = sorted(moving, key=lambda artist: artist.get_zorder())
 
-    def _pixels(self):
+    def _pixels(self) -> Array:
         return np.asarray(self.canvas.buffer_rgba()).view(np.uint32)[..., 0]  # [height, width]
 
-    def frame(self):
+    def frame(self) -> bytes:
         """Draw what moves; return the pixels that differ from the still part.
 
         They are one list of 32-bit words, deflated: how many positions follow, the positions (start
@@ -110,7 +124,7 @@ class Screen:
         differs = (now != self.still).ravel()
         positions = np.flatnonzero(np.diff(differs, prepend=False, append=False))
         words = np.concatenate([[len(positions)], positions, now.ravel()[differs]])
-        return zlib.compress(words.astype(np.uint32), 1)
+        return zlib.compress(words.astype(np.uint32).tobytes(), 1)
 
 
 class LiveFigure(anywidget.AnyWidget):
@@ -136,8 +150,23 @@ class LiveFigure(anywidget.AnyWidget):
     ).tag(sync=True)
     shown = traitlets.Int(0).tag(sync=True)  # the "moves" of the last frame on the screen
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LiveFigure({self.name!r})"
+
+
+def _ignore(*_: object) -> None:
+    """Take no input, where an explorer asks for none."""
+
+
+def _align(controls: list[Any]) -> None:
+    """Put the controls in one column, and left of it their names, as wide as the longest."""
+    boxes = ipywidgets.Checkbox  # the name of one stands on its right
+    names = [control.description for control in controls if not isinstance(control, boxes)]
+    width = max(map(len, names), default=0) + 1
+    for control in controls:
+        control.style.description_width = f"{width}ch"
+        if isinstance(control, ipywidgets.ToggleButtons):
+            control.style.button_width = "auto"  # figure.css says how narrow
 
 
 class Explorer(ipywidgets.VBox):
@@ -170,14 +199,23 @@ class Explorer(ipywidgets.VBox):
         What stopped the figure, until a later value moves it again.
     """
 
-    def __init__(self, name, compute, draw, says, controls, on_pointer=None, on_key=None):
+    def __init__(
+        self,
+        name: str,
+        compute: Callable[..., Any],
+        draw: Callable[..., Picture],
+        says: Callable[[Any], str],
+        controls: dict[str, Any],
+        on_pointer: Callable[[float, float, Pointer], None] | None = None,
+        on_key: Callable[[str], None] | None = None,
+    ) -> None:
         self.controls = controls
-        self.error = None
+        self.error: Exception | None = None
         self._compute, self._draw, self._says = compute, draw, says
-        self._on_pointer, self._on_key = on_pointer, on_key
+        self._on_pointer, self._on_key = on_pointer or _ignore, on_key or _ignore
         self._lock = threading.RLock()  # JupyterLab answers a slider in a thread beside the cells
         self._in_batch = False
-        self._pressed_on = None
+        self._pressed_on: str | None = None
         self._moves = 0
         self.figure = LiveFigure(
             name=name, takes_pointer=on_pointer is not None, takes_keys=on_key is not None
@@ -185,29 +223,29 @@ class Explorer(ipywidgets.VBox):
         self._build()
         self.figure.observe(self._build, "screen")
         self.figure.on_msg(self._take_input)
+        _align(list(controls.values()))
         for control in controls.values():
-            control.style.description_width = "initial"  # a long description is not cut off
             control.observe(self._move, "value")
         super().__init__([*controls.values(), self.figure])
         self.add_class("live-explorer")
 
     @property
-    def values(self):
+    def values(self) -> dict[str, Any]:
         """The controls' values, by name."""
         return {name: control.value for name, control in self.controls.items()}
 
-    def has_moved(self):
+    def has_moved(self) -> bool:
         """Return whether a view in the notebook has shown the answer to a change of value."""
         return self.figure.shown > 0
 
-    def _build(self, _change=None):
+    def _build(self, _change: object = None) -> None:
         """Draw everything, for the theme and the resolution of the view."""
         with self._lock, self._stopping():
             theme, width = self.figure.screen
             state = self._compute(**self.values)
             self._show(state, Screen(self._draw(state, theme=THEMES[theme]), width))
 
-    def _move(self, _change=None):
+    def _move(self, _change: object = None) -> None:
         """Draw what moves, for the values of the controls."""
         if self._in_batch:
             return
@@ -217,7 +255,7 @@ class Explorer(ipywidgets.VBox):
             self._moves += 1
             self._show(state, self._screen)
 
-    def _show(self, state, screen):
+    def _show(self, state: Any, screen: Screen) -> None:
         """Send picture and sentence in one message, once both of them are there."""
         says = self._says(state)
         frame = {"moves": self._moves, "pixels": screen.frame()}
@@ -227,7 +265,7 @@ class Explorer(ipywidgets.VBox):
         self.state, self._screen, self.error = state, screen, None
 
     @contextmanager
-    def _stopping(self):
+    def _stopping(self) -> Iterator[None]:
         """Say in the figure's own line what went wrong; the last good picture stays."""
         try:
             yield
@@ -237,7 +275,7 @@ class Explorer(ipywidgets.VBox):
             self.figure.says = f"This figure stopped: {type(error).__name__}: {error}"
             raise
 
-    def _take_input(self, _figure, message, _buffers):
+    def _take_input(self, _figure: object, message: dict[str, Any], _buffers: object) -> None:
         """Hand over what pointer and keys did since the last time, and draw once for all of it."""
         with self._lock, self._stopping():
             before = self.values
@@ -254,31 +292,31 @@ class Explorer(ipywidgets.VBox):
             if self.values != before:
                 self._move()
 
-    def _point(self, event):
+    def _point(self, event: dict[str, Any]) -> None:
         """Turn fractions of the canvas into the data coordinates of the Axes pressed on."""
         figure = self._screen.picture.figure
         x = event["x"] * figure.bbox.width
         y = (1 - event["y"]) * figure.bbox.height
         if event["kind"] == "down":
             under = [axes for axes in figure.axes if axes.bbox.contains(x, y)]
-            self._pressed_on = under[0].get_label() if under else None
+            self._pressed_on = str(under[0].get_label()) if under else None
         for axes in figure.axes:
-            if axes.get_label() == self._pressed_on:
+            label = str(axes.get_label())
+            if label == self._pressed_on:
                 x_data, y_data = axes.transData.inverted().transform((x, y))
-                pointer = Pointer(event["kind"], self._pressed_on)
+                pointer = Pointer(event["kind"], label)
                 self._on_pointer(float(x_data), float(y_data), pointer)
 
-    def still(self):
+    def still(self) -> bytes:
         """Return the picture shown as the bytes of a PNG, in the light theme."""
         width, _ = self._screen.base["css_size"]
         screen = Screen(self._draw(self.state, theme=LIGHT), round(2 * width))
         screen.frame()
         png = io.BytesIO()
-        # Without "Software" the file does not change with matplotlib's version number.
-        imsave(png, screen.canvas.buffer_rgba(), format="png", metadata={"Software": None})
+        imsave(png, screen.canvas.buffer_rgba(), format="png", metadata=PNG_METADATA)
         return png.getvalue()
 
-    def _repr_mimebundle_(self, **_kwargs):
+    def _repr_mimebundle_(self, **_kwargs: object) -> tuple[dict[str, Any], dict[str, Any]]:
         width, height = self._screen.base["css_size"]
         bundle = {
             "application/vnd.jupyter.widget-view+json": {
@@ -291,7 +329,7 @@ class Explorer(ipywidgets.VBox):
         }
         return bundle, {"image/png": {"width": round(width), "height": round(height)}}
 
-    def _ipython_display_(self):
+    def _ipython_display_(self) -> None:
         # The sentence follows as an output of its own, for pages without a kernel; figure.css hides
         # it where the figure is live, and says it itself.
         bundle, metadata = self._repr_mimebundle_()
@@ -300,11 +338,11 @@ class Explorer(ipywidgets.VBox):
         caption = f'<p class="live-caption">{html.escape(says)}</p>'
         display({"text/html": caption, "text/plain": says}, raw=True)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         values = "".join(f", {name}={value!r}" for name, value in self.values.items())
         return f"Explorer({self.figure.name!r}{values})"
 
-    def close(self):
+    def close(self) -> None:
         """Take the controls and the figure off every page, and out of the kernel's memory."""
         for child in self.children:
             child.close()

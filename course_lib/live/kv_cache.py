@@ -1,15 +1,32 @@
 """Lesson 10's live figure: what a step of generation computes, with a cache and without."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ipywidgets
 import numpy as np
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import ListedColormap
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from course_lib._arrays import Array
 from course_lib.attention import causal_keep
-from course_lib.live.figure import Explorer, Picture
-from course_lib.plots import LIGHT, headline, new_figure, style
+from course_lib.live.figure import Explorer, Picture, Pointer, picture
+from course_lib.plots import (
+    LIGHT,
+    WIDEST,
+    Look,
+    Theme,
+    corners,
+    forbidden_look,
+    frame,
+    headline,
+    label_ticks,
+    legend,
+    new_figure,
+    panel,
+)
 
 TOKENS = "the river was old and we saw the bank flooded".split()
 PROMPT = 4  # tokens given; the others are generated one by one
@@ -38,11 +55,11 @@ class State:
     base: int
     t: int
     t_total: int
-    pairs: np.ndarray
-    totals: np.ndarray
+    pairs: Array
+    totals: Array
 
 
-def compute(step, cache):
+def compute(step: int, cache: bool) -> State:
     """Return the state for one step, with or without a cache."""
     t_total = PROMPT + step
     base = t_total - 1 if cache and step > 0 else 0
@@ -57,77 +74,71 @@ def compute(step, cache):
     return State(step, cache, base, t_total - base, t_total, pairs, totals)
 
 
-def draw(state, theme=LIGHT):
+def draw(state: State, theme: Theme = LIGHT) -> Picture:
     """Draw the pairs of queries and keys on the left, the work so far on the right."""
-    figure = new_figure(9.4, 4.9, theme, layout=None)
-    headline(figure, "With a cache, a step computes one row of scores instead of all", theme)
+    figure = new_figure(WIDEST, 4.6, theme, layout=None)
+    headline(figure, "With a cache, a step computes one row of scores, not all", theme)
     updates = [_pairs(figure, theme), _work(figure, state, theme)]
-
-    def update(state):
-        for move in updates:
-            move(state)
-
-    update(state)
-    return Picture(figure, update)
+    return picture(figure, state, updates)
 
 
-def _pairs(figure, theme):
+def _pairs(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw the square of queries and keys, and a frame around the rectangle [T, T_total]."""
-    axes = figure.add_axes((0.1, 0.14, 0.43, 0.62), label="pairs")
-    style(axes, theme)
+    axes = panel(figure, (0.95, 0.45, 2.9, 2.9), "pairs", "", theme)
     n = len(TOKENS)
     axes.spines["bottom"].set_visible(False)
     axes.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="key j", ylabel="query i")
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_xticks(range(n), TOKENS, rotation=45, ha="left", parse_math=False)
-    axes.set_yticks(range(n), TOKENS, parse_math=False)
+    label_ticks(axes.xaxis, TOKENS, 0.29)
+    label_ticks(axes.yaxis, TOKENS, 0.29)
     axes.tick_params(labelcolor=theme.ink)
-    colors = [theme.paper, theme.accents[1], theme.accents[0], theme.forbidden]
+    colors = [theme.paper, theme.accents[1], theme.accents[0]]
     edges = np.arange(n + 1) - 0.5
-    look = {"cmap": ListedColormap(colors), "vmin": -0.5, "vmax": 3.5, "edgecolors": theme.grid}
-    mesh = axes.pcolormesh(edges, edges, np.zeros((n, n)), linewidth=1, animated=True, **look)
-    look = {"facecolor": "none", "edgecolor": theme.ink, "linewidth": 2.5, "clip_on": False}
-    frame = axes.add_patch(Rectangle((-0.5, -0.5), 1, 1, animated=True, zorder=4, **look))
-    labels = ("computed now", "computed in an earlier step", "forbidden by the mask")
-    swatches = zip(colors[2:0:-1] + colors[3:], labels, strict=True)
-    figure.legend(
-        handles=[Patch(facecolor=color, label=label) for color, label in swatches],
-        **{"loc": "lower left", "bbox_to_anchor": (0.02, 0), "ncols": 3, "frameon": False},
-        **{"labelcolor": theme.ink, "fontsize": 9, "columnspacing": 1.2, "handlelength": 1.2},
-    )
+    look: Look = {"cmap": ListedColormap(colors), "vmin": -0.5, "vmax": 2.5}
+    look |= {"edgecolors": theme.grid, "linewidth": 1, "animated": True}
+    mesh = axes.pcolormesh(edges, edges, np.zeros((n, n)), **look)
+    look = forbidden_look(theme)
+    hidden = PolyCollection([], animated=True, zorder=2, **look)
+    axes.add_collection(hidden)
+    computed = frame(axes, (-0.5, -0.5, 1, 1), theme)
+    handles = [
+        Patch(facecolor=colors[NOW], label="computed now"),
+        Patch(facecolor=colors[BEFORE], label="computed in an earlier step"),
+        Patch(label="forbidden by the mask", **look),
+    ]
+    legend(figure, handles, (0, 0), theme, ncols=3, columnspacing=1.2, handlelength=1.2)
 
-    def update(state):
-        mesh.set_array(state.pairs)
-        frame.set_bounds(-0.5, state.base - 0.5, state.t_total, state.t)
+    def update(state: State) -> None:
+        mesh.set_array(np.ma.masked_equal(state.pairs, FORBIDDEN))
+        hidden.set_verts(corners(state.pairs == FORBIDDEN, gap=0.02))
+        computed.set_bounds(-0.5, state.base - 0.5, state.t_total, state.t)
 
     return update
 
 
-def _work(figure, state, theme):
+def _work(figure: Figure, state: State, theme: Theme) -> Callable[[State], None]:
     """Draw the scores computed so far, with and without a cache, over the steps."""
-    axes = figure.add_axes((0.66, 0.24, 0.3, 0.5), label="work")
-    style(axes, theme, grid="y")
+    axes = panel(figure, (4.45, 0.95, 1.75, 2.4), "work", "Scores so far, one head", theme, "y")
     steps = np.arange(state.totals.shape[1])
     axes.set(xlabel="step", xlim=(-0.2, steps[-1] + 0.2), ylim=(0, state.totals.max() * 1.08))
-    axes.set_title("scores computed so far, one head", loc="left", fontsize=10, color=theme.ink)
     dots = []
     for totals, name, color in zip(
         state.totals, ("no cache", "cache"), (theme.accents[0], theme.accents[2]), strict=True
     ):
         axes.plot(steps, totals, color=color)
-        above = {"xytext": (-8, 6), "textcoords": "offset points", "ha": "right"}
+        above: Look = {"xytext": (-8, 6), "textcoords": "offset points", "ha": "right"}
         axes.annotate(name, (steps[-2], totals[-2]), color=color, fontsize=10, **above)
         dots += axes.plot([], [], "o", color=color, markersize=8, clip_on=False, animated=True)
 
-    def update(state):
+    def update(state: State) -> None:
         for dot, totals in zip(dots, state.totals, strict=True):
             dot.set_data([state.step], [totals[state.step]])
 
     return update
 
 
-def says(state):
+def says(state: State) -> str:
     """Return in one sentence what this step computes."""
     what = "reads the prompt" if state.step == 0 else f"adds “{TOKENS[state.t_total - 1]}”"
     without, with_cache = state.totals[:, state.step]
@@ -138,7 +149,7 @@ def says(state):
     )
 
 
-def explore():
+def explore() -> Explorer:
     """Return the explorer: the step, and whether there is a cache."""
     last = len(TOKENS) - PROMPT
     controls = {
@@ -146,7 +157,7 @@ def explore():
         "cache": ipywidgets.Checkbox(True, description="Keep keys and values in a cache"),
     }
 
-    def on_pointer(x, y, pointer):
+    def on_pointer(x: float, y: float, pointer: Pointer) -> None:
         row = y - PROMPT + 1 if pointer.axes == "pairs" else x
         controls["step"].value = int(np.clip(round(row), 0, last))
 

@@ -6,8 +6,10 @@ from functools import partial
 import ipywidgets
 import numpy as np
 
+from course_lib._arrays import Array
 from course_lib.live.figure import Explorer, Picture
-from course_lib.plots import LIGHT, headline, new_figure, number, style
+from course_lib.plots import LIGHT, WIDEST, Look, Theme, halo, headline, new_figure, number, panel
+from course_lib.train import History
 
 SMOOTH = 20  # steps that the running mean takes in
 
@@ -26,13 +28,13 @@ class State:
         The loss of a model that knows nothing.
     """
 
-    losses: np.ndarray
-    smooth: np.ndarray
+    losses: Array
+    smooth: Array
     steps: int
     chance: float
 
 
-def compute(history, steps, chance, step):
+def compute(history: History, steps: int, chance: float, step: int) -> State:
     """Return the state for the first `step` losses of a `History`."""
     losses = np.array(history.loss[:step])
     sums = np.concatenate([[0.0], losses.cumsum()])
@@ -41,22 +43,23 @@ def compute(history, steps, chance, step):
     return State(losses, (sums[ends] - sums[starts]) / (ends - starts), steps, chance)
 
 
-def draw(state, theme=LIGHT):
+def draw(state: State, theme: Theme = LIGHT) -> Picture:
     """Draw every loss faintly and the running mean over it."""
-    figure = new_figure(8.5, 3.6, theme, layout=None)
-    headline(figure, "The loss falls from that of a guess towards what can be known", theme)
-    axes = figure.add_axes((0.08, 0.16, 0.88, 0.66), label="loss")
-    style(axes, theme, grid="y")
-    axes.set(xlim=(0, state.steps), ylim=(0, state.chance * 1.12))
+    figure = new_figure(WIDEST, 3.2, theme, layout=None)
+    headline(figure, "Below the dashed line, the model beats a blind guess", theme)
+    axes = panel(figure, (0.6, 0.5, 5.6, 2.2), "loss", "", theme, "y")
+    axes.set(xlim=(0, state.steps), ylim=(0, state.chance * 1.3))
     axes.set(xlabel="training step", ylabel="loss in nats")
     axes.axhline(state.chance, color=theme.ink, linestyle=(0, (4, 3)), linewidth=1.5)
-    look = {"ha": "right", "va": "bottom", "color": theme.ink, "fontsize": 10}
-    axes.text(state.steps, state.chance, "a guess: log V", **look)
+    look: Look = {"ha": "right", "va": "top", "color": theme.ink, "path_effects": halo(theme)}
+    axes.text(state.steps, state.chance * 0.97, "a guess: log V", fontsize=10, **look)
     (faint,) = axes.plot([], [], color=theme.accents[1], alpha=0.35, linewidth=1, animated=True)
     (mean,) = axes.plot([], [], color=theme.accents[1], linewidth=2, animated=True)
-    (dot,) = axes.plot([], [], "o", color=theme.accents[0], markersize=8, animated=True)
+    (dot,) = axes.plot(
+        [], [], "o", color=theme.accents[0], markersize=8, clip_on=False, animated=True
+    )
 
-    def update(state):
+    def update(state: State) -> None:
         x = np.arange(1, len(state.losses) + 1)
         faint.set_data(x, state.losses)
         mean.set_data(x, state.smooth)
@@ -66,7 +69,7 @@ def draw(state, theme=LIGHT):
     return Picture(figure, update)
 
 
-def says(state):
+def says(state: State) -> str:
     """Return in one sentence how far the loss has come."""
     if not len(state.losses):
         return f"No step yet; a guess has a loss of {number(state.chance)}."
@@ -76,7 +79,7 @@ def says(state):
     )
 
 
-def explore(history, steps, chance):
+def explore(history: History, steps: int, chance: float) -> Explorer:
     """Return the explorer: a slider over the steps that `history` holds.
 
     While a model learns, set ``controls["step"].value`` from the training's callback.

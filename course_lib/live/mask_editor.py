@@ -3,22 +3,41 @@
 The cells flipped by hand are themselves a control, so that they can be taken back.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ipywidgets
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import Normalize
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from course_lib._arrays import Array
 from course_lib.attention import attention, causal_keep
-from course_lib.live.figure import Explorer, Picture
-from course_lib.plots import LIGHT, headline, new_figure, style
+from course_lib.live.figure import Explorer, Picture, Pointer, picture
+from course_lib.plots import (
+    LIGHT,
+    WIDEST,
+    Look,
+    Theme,
+    corners,
+    forbidden_look,
+    frame,
+    headline,
+    legend,
+    new_figure,
+    panel,
+)
 
 T_MAX, BASE_MAX = 5, 3
 SEED = 6
+GAP = 0.03  # between two cells
 PRESETS = ("causal (j ≤ i + base)", "not itself (j < i + base)", "none", "padding", "window of 2")
-NO_FLIPS, CHOSEN = (), "chosen"
+Cells = tuple[tuple[int, int], ...]  # queries and keys
+NO_FLIPS: Cells = ()
+CHOSEN = "chosen"
 MOVES = {"ArrowUp": (-1, 0), "ArrowDown": (1, 0), "ArrowLeft": (0, -1), "ArrowRight": (0, 1)}
 
 
@@ -38,8 +57,8 @@ class State:
     preset : str
     """
 
-    keep: np.ndarray
-    weights: np.ndarray
+    keep: Array
+    weights: Array
     chosen: tuple[int, int]
     flips: int
     preset: str
@@ -48,7 +67,7 @@ class State:
 # ------------------------------------------------------------------------------------ compute
 
 
-def compute(preset, t, base, query, key, flipped):
+def compute(preset: str, t: int, base: int, query: int, key: int, flipped: Cells | str) -> State:
     """Return the state for `t` queries after `base` cached keys.
 
     `flipped` holds the cells (i, j) that differ from the preset, or is CHOSEN: only the cell of
@@ -56,8 +75,8 @@ def compute(preset, t, base, query, key, flipped):
     """
     chosen = min(query, t - 1), min(key, t + base - 1)
     keep = preset_keep(preset, t, base)
-    cells = [chosen] if flipped == CHOSEN else list(flipped)
-    cells = [(i, j) for i, j in cells if i < t and j < t + base]
+    flips = (chosen,) if isinstance(flipped, str) else flipped
+    cells = [(i, j) for i, j in flips if i < t and j < t + base]
     for i, j in cells:
         keep[i, j] = not keep[i, j]
     q, k, v = np.random.default_rng(SEED).normal(size=(3, T_MAX + BASE_MAX, 4))  # all tokens
@@ -66,7 +85,7 @@ def compute(preset, t, base, query, key, flipped):
     return State(keep, steps.weights.data, chosen, len(cells), preset)
 
 
-def preset_keep(preset, t, base):
+def preset_keep(preset: str, t: int, base: int) -> Array:
     """Return one of `PRESETS` as booleans [t, t_total]."""
     keep = causal_keep(t, t + base)
     if preset.startswith("not itself"):
@@ -83,117 +102,99 @@ def preset_keep(preset, t, base):
 # ------------------------------------------------------------------------------------ draw
 
 
-def draw(state, theme=LIGHT):
+def draw(state: State, theme: Theme = LIGHT) -> Picture:
     """Draw the mask and the weights on one grid each, and beside them what each query sees."""
-    figure = new_figure(9.2, 3.7, theme, layout=None)
-    headline(figure, "A query mixes only the keys that its row of the mask leaves open", theme)
+    figure = new_figure(WIDEST, 3.15, theme, layout=None)
+    headline(figure, "A query mixes only keys that its row leaves open", theme)
     updates = [_mask(figure, theme), _weights(figure, theme), _seen(figure, theme)]
-
-    def update(state):
-        for move in updates:
-            move(state)
-
-    update(state)
-    return Picture(figure, update)
+    return picture(figure, state, updates)
 
 
-def _grid(figure, theme, left, title):
+def _grid(
+    figure: Figure, theme: Theme, left: float, title: str
+) -> tuple[Axes, Callable[[State], None]]:
     """Return the Axes of one grid, and a function that moves its hatch and its frame."""
-    axes = figure.add_axes((left, 0.19, 0.33, 0.513), label=title)
-    style(axes, theme)
+    axes = panel(figure, (left, 0.75, 2.24, 1.4), title, title, theme)
     axes.spines["bottom"].set_visible(False)
     axes.set(xlim=(-0.5, T_MAX + BASE_MAX - 0.5), ylim=(T_MAX - 0.5, -0.5))
     axes.set(xticks=range(T_MAX + BASE_MAX), yticks=range(T_MAX), xlabel="key j", ylabel="query i")
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_title(title, loc="left", fontsize=10, color=theme.ink, pad=8)
-    look = {"animated": True, "linewidth": 0, "zorder": 2}
-    look |= {"facecolor": theme.forbidden, "edgecolor": theme.hatch, "hatch": "////"}
-    forbidden = axes.add_collection(PolyCollection([], **look))
-    look = {"facecolor": "none", "edgecolor": theme.ink, "linewidth": 2, "clip_on": False}
-    frame = axes.add_patch(Rectangle((0, 0), 1, 1, animated=True, zorder=4, **look))
+    everywhere = corners(np.ones((T_MAX, T_MAX + BASE_MAX), bool), GAP)
+    empty: Look = {"facecolor": "none", "edgecolor": theme.grid, "clip_on": False}
+    axes.add_collection(PolyCollection(everywhere, **empty))
+    look: Look = {"animated": True, "zorder": 2}
+    forbidden = PolyCollection([], **forbidden_look(theme), **look)
+    axes.add_collection(forbidden)
+    around = frame(axes, (0, 0, 1, 1), theme)
 
-    def update(state):
-        forbidden.set_verts(_cells(~state.keep))
+    def update(state: State) -> None:
+        forbidden.set_verts(corners(~state.keep, GAP))
         i, j = state.chosen
-        frame.set_xy((j - 0.5, i - 0.5))
+        around.set_xy((j - 0.5, i - 0.5))
 
     return axes, update
 
 
-def _cells(where):
-    """Return the corners of each cell where `where` [t, t_total] is True, with a gap around it."""
-    corner = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * 0.47
-    return [corner + cell[::-1] for cell in np.argwhere(where)]
-
-
-def _mask(figure, theme):
+def _mask(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw which cells of the mask are open."""
-    axes, move = _grid(figure, theme, 0.06, "Mask")
+    axes, move = _grid(figure, theme, 0.5, "Mask")
     color = theme.accents[1]
-    open_cells = axes.add_collection(PolyCollection([], facecolor=color, alpha=0.4, animated=True))
-    hatched = {"facecolor": theme.forbidden, "edgecolor": theme.hatch, "hatch": "////"}
-    figure.legend(
-        handles=[
-            Patch(facecolor=color, alpha=0.4, label="0: may attend"),
-            Patch(linewidth=0, label="−∞: forbidden", **hatched),
-        ],
-        **{"loc": "lower left", "bbox_to_anchor": (0.053, 0.03), "ncols": 2, "frameon": False},
-        **{"labelcolor": theme.ink, "fontsize": 9, "borderaxespad": 0.3},
-    )
+    open_cells = PolyCollection([], facecolor=color, alpha=0.4, animated=True)
+    axes.add_collection(open_cells)
+    handles = [
+        Patch(facecolor=color, alpha=0.4, label="0: may attend"),
+        Patch(label="−∞: forbidden", **forbidden_look(theme)),
+    ]
+    legend(figure, handles, (0.03, 0.03), theme, ncols=2, handlelength=1.3, columnspacing=1)
 
-    def update(state):
+    def update(state: State) -> None:
         move(state)
-        open_cells.set_verts(_cells(state.keep))
+        open_cells.set_verts(corners(state.keep, GAP))
 
     return update
 
 
-def _weights(figure, theme):
+def _weights(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw the weights under the mask."""
-    axes, move = _grid(figure, theme, 0.46, "Weights")
-    look = {"cmap": theme.sequential, "norm": Normalize(0, 1), "animated": True}
-    cells = axes.add_collection(PolyCollection([], **look))
-    scale = figure.add_axes((0.46, 0.1, 0.33, 0.035), label="scale")
+    axes, move = _grid(figure, theme, 3.15, "Weights")
+    look: Look = {"cmap": theme.sequential, "norm": Normalize(0, 1), "animated": True}
+    cells = PolyCollection([], **look)
+    axes.add_collection(cells)
+    scale = figure.add_axes((3.15 / WIDEST, 0.13, 2.24 / WIDEST, 0.035), label="scale")
     figure.colorbar(cells, cax=scale, orientation="horizontal", ticks=[0, 0.5, 1])
     scale.tick_params(colors=theme.muted, labelsize=9, length=0)
     for edge in scale.spines.values():
         edge.set_visible(False)
 
-    def update(state):
+    def update(state: State) -> None:
         move(state)
-        cells.set_verts(_cells(state.keep))
+        cells.set_verts(corners(state.keep, GAP))
         cells.set_array(state.weights[state.keep])
 
     return update
 
 
-def _seen(figure, theme):
+def _seen(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Write beside each row how many keys its query sees."""
-    axes = figure.add_axes((0.81, 0.19, 0.18, 0.513), label="seen")
+    axes = panel(figure, (5.5, 0.75, 0.9, 1.4), "seen", "Keys seen", theme)
     axes.set(xlim=(0, 1), ylim=(T_MAX - 0.5, -0.5))
     axes.set_axis_off()
-    look = {"va": "center", "fontsize": 10, "color": theme.ink, "animated": True}
+    look: Look = {"va": "center", "fontsize": 9, "color": theme.ink, "animated": True}
     texts = [axes.text(0, i, "", **look) for i in range(T_MAX)]
 
-    def update(state):
+    def update(state: State) -> None:
         counts = state.keep.sum(axis=1)
         for i, text in enumerate(texts):
-            text.set_text(_in_words(counts[i]) if i < len(counts) else "")
+            text.set_text(str(counts[i] or "none: zeros") if i < len(counts) else "")
 
     return update
-
-
-def _in_words(count):
-    if count == 0:
-        return "sees nothing: zeros"
-    return f"sees {count} key{'s' if count > 1 else ''}"
 
 
 # ------------------------------------------------------------------------------------ explore
 
 
-def says(state):
+def says(state: State) -> str:
     """Return in one sentence what each query sees, and the weight in the chosen cell."""
     t, t_total = state.keep.shape
     counts = state.keep.sum(axis=1)
@@ -209,7 +210,7 @@ def says(state):
     )
 
 
-def explore():
+def explore() -> Explorer:
     """Return the explorer: a preset, the sizes, a chosen cell, and the cells flipped by hand."""
     controls = {
         "preset": ipywidgets.Dropdown(options=PRESETS, description="Mask"),
@@ -222,25 +223,25 @@ def explore():
         ),
     }
 
-    def inside(i, j):
+    def inside(i: int, j: int) -> tuple[int, int]:
         t, base = controls["t"].value, controls["base"].value
         return int(np.clip(i, 0, t - 1)), int(np.clip(j, 0, t + base - 1))
 
-    def chosen():
+    def chosen() -> tuple[int, int]:
         return inside(controls["query"].value, controls["key"].value)
 
-    def flip(cell):
+    def flip(cell: tuple[int, int]) -> None:
         flipped = controls["flipped"].value
-        cells = {chosen()} if flipped == CHOSEN else set(flipped)
-        cells = tuple(sorted(cells ^ {cell}))
+        before = {chosen()} if flipped == CHOSEN else set(flipped)
+        cells = tuple(sorted(before ^ {cell}))
         presets = list(controls["flipped"].options)[:2]
         controls["flipped"].options = [*presets, ("by hand", cells)] if cells else presets
         controls["flipped"].value = cells
 
-    def choose(cell):
+    def choose(cell: tuple[int, int]) -> None:
         controls["query"].value, controls["key"].value = cell
 
-    def on_pointer(x, y, pointer):
+    def on_pointer(x: float, y: float, pointer: Pointer) -> None:
         cell = round(y), round(x)
         pressed = pointer.kind == "down" and pointer.axes in ("Mask", "Weights")
         if pressed and cell == inside(*cell):
@@ -248,7 +249,7 @@ def explore():
                 flip(cell)
             choose(cell)
 
-    def on_key(key):
+    def on_key(key: str) -> None:
         if key in (" ", "Enter"):
             flip(chosen())
         i, j = chosen()

@@ -1,13 +1,16 @@
 """Lesson 02's live figure: drag a query among five keys, and turn a choice into an average."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ipywidgets
 import numpy as np
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
-from course_lib.live.figure import Explorer, Picture
-from course_lib.plots import LIGHT, headline, new_figure, number, style
+from course_lib._arrays import Array
+from course_lib.live.figure import Explorer, Picture, Pointer, picture
+from course_lib.plots import LIGHT, WIDEST, Look, Theme, halo, headline, new_figure, number, panel
 from course_lib.tensor import Tensor
 
 WORDS = ("river", "boat", "the", "loan", "money")
@@ -31,17 +34,17 @@ class State:
         The weighted sum of the values.
     """
 
-    query: np.ndarray
+    query: Array
     temperature: float
-    scores: np.ndarray
-    weights: np.ndarray
+    scores: Array
+    weights: Array
     output: float
 
 
 # ------------------------------------------------------------------------------------ compute
 
 
-def compute(query_1, query_2, temperature):
+def compute(query_1: float, query_2: float, temperature: float) -> State:
     """Return the state for the query (query_1, query_2): compare, weigh, mix."""
     query = np.array([query_1, query_2])
     scores = Tensor(KEYS) @ query  # [5, 2] @ [2] = [5]
@@ -53,41 +56,23 @@ def compute(query_1, query_2, temperature):
 # ------------------------------------------------------------------------------------ draw
 
 
-def draw(state, theme=LIGHT):
+def draw(state: State, theme: Theme = LIGHT) -> Picture:
     """Draw the plane of keys with the query, the weights, and the output among the values."""
-    figure = new_figure(9.2, 4.9, theme, layout=None)
-    headline(
-        figure, "The farther a key lies in the query's direction, the more weight it gets", theme
-    )
+    figure = new_figure(WIDEST, 4.3, theme, layout=None)
+    headline(figure, "Keys that lie farther along the query get more weight", theme)
     updates = [_keys(figure, theme), _weights(figure, theme), _values(figure, theme)]
-
-    def update(state):
-        for move in updates:
-            move(state)
-
-    update(state)
-    return Picture(figure, update)
+    return picture(figure, state, updates)
 
 
-def _axes(figure, theme, box, label, title, grid=None):
-    """Return styled axes at `box`: left, bottom, width, height in inches."""
-    width, height = figure.get_size_inches()
-    left, bottom, wide, high = box
-    axes = figure.add_axes((left / width, bottom / height, wide / width, high / height))
-    axes.set_label(label)
-    style(axes, theme, grid)
-    axes.set_title(title, loc="left", fontsize=10, color=theme.ink)
-    return axes
-
-
-def _keys(figure, theme):
+def _keys(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw keys and query; a dotted line leads from each key to its place along the query."""
-    box = (0.65, 0.6, 3.75, 3.75)
-    axes = _axes(figure, theme, box, "keys", "Five keys, and the query: drag its round end", "both")
+    box = (0.6, 0.55, 3.1, 3.1)
+    axes = panel(figure, box, "keys", "Keys, and the query: drag its round end", theme, "both")
     axes.set(xlim=(-2.8, 2.8), ylim=(-2.8, 2.8), xticks=range(-2, 3), yticks=range(-2, 3))
     axes.set(xlabel="component 1: money", ylabel="component 2: water")
-    moves = {"animated": True, "zorder": 3}
-    circles = axes.scatter(*KEYS.T, s=1, color=theme.accents[1], alpha=0.4, animated=True)
+    moves: Look = {"animated": True, "zorder": 3}
+    across, up = KEYS.T
+    circles = axes.scatter(across, up, s=1, color=theme.accents[1], alpha=0.4, animated=True)
     (line,) = axes.plot([], [], color=theme.muted, linewidth=1, animated=True)
     feet = LineCollection([], colors=theme.muted, linewidths=1, linestyles=":", animated=True)
     axes.add_collection(feet)
@@ -95,9 +80,10 @@ def _keys(figure, theme):
     (arrow,) = axes.plot([], [], color=theme.accents[0], linewidth=3, **moves)
     (end,) = axes.plot([], [], "o", color=theme.accents[0], markersize=12, **moves)
     for word, (x, y) in zip(WORDS, KEYS, strict=True):
-        axes.text(x, y + 0.36, word, ha="center", color=theme.ink, **moves)
+        look: Look = {"ha": "center", "color": theme.ink, "path_effects": halo(theme)}
+        axes.text(x, y + 0.36, word, **look, **moves)
 
-    def update(state):
+    def update(state: State) -> None:
         circles.set_sizes(1000 * state.weights)
         arrow.set_data(*np.stack([np.zeros(2), state.query]).T)
         end.set_data(*state.query[:, None])
@@ -109,18 +95,18 @@ def _keys(figure, theme):
     return update
 
 
-def _weights(figure, theme):
+def _weights(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw each key's weight as a bar."""
-    box = (5.35, 2.5, 3.6, 1.85)
-    axes = _axes(figure, theme, box, "weights", "Weights: each key's share of 1", "x")
-    axes.set(xlim=(0, 1.15), ylim=(4.6, -0.6), xticks=(0, 0.5, 1))
+    box = (4.45, 2.15, 1.8, 1.5)
+    axes = panel(figure, box, "weights", "Weights of the keys", theme, "x")
+    axes.set(xlim=(0, 1.3), ylim=(4.6, -0.6), xticks=(0, 0.5, 1), xlabel="weight")
     axes.set_yticks(range(5), WORDS)
     axes.tick_params(axis="y", labelcolor=theme.ink, labelsize=10)
     bars = axes.barh(range(5), [0] * 5, 0.6, color=theme.accents[1], animated=True)
-    look = {"va": "center", "color": theme.ink, "fontsize": 9, "animated": True}
+    look: Look = {"va": "center", "color": theme.ink, "fontsize": 9, "animated": True}
     texts = [axes.text(0, n, "", **look) for n in range(5)]
 
-    def update(state):
+    def update(state: State) -> None:
         for bar, text, weight in zip(bars, texts, state.weights, strict=True):
             bar.set_width(weight)
             text.set(text=number(weight), x=weight + 0.02)
@@ -128,20 +114,20 @@ def _weights(figure, theme):
     return update
 
 
-def _values(figure, theme):
+def _values(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw the values on a line from money to water, and the output among them."""
-    box = (5.35, 0.8, 3.6, 0.75)
-    axes = _axes(figure, theme, box, "values", "Values, and the output: their weighted sum")
+    box = (4.05, 0.55, 2.25, 0.6)
+    axes = panel(figure, box, "values", "Values, and their weighted sum", theme)
     axes.set(xlim=(-2.4, 2.4), ylim=(0, 1), yticks=())
-    ticks = [f"{number(v)}\n{word}" for v, word in zip(VALUES, WORDS, strict=True)]
+    ticks = [f"{number(v)[:-3]}\n{word}" for v, word in zip(VALUES, WORDS, strict=True)]
     axes.set_xticks(VALUES, ticks)
-    axes.tick_params(axis="x", labelcolor=theme.ink, labelsize=10)
+    axes.tick_params(axis="x", labelcolor=theme.ink)
     axes.plot(VALUES, np.zeros(5), "o", color=theme.accents[1], clip_on=False)
-    moves = {"color": theme.accents[2], "animated": True}
+    moves: Look = {"color": theme.accents[2], "animated": True}
     (mark,) = axes.plot([], [], "v", markersize=11, **moves)
-    text = axes.text(0, 0.5, "", ha="center", **moves)
+    text = axes.text(0, 0.58, "", ha="center", **moves)
 
-    def update(state):
+    def update(state: State) -> None:
         mark.set_data([state.output], [0.27])
         text.set(text=number(state.output), x=state.output)
 
@@ -151,7 +137,7 @@ def _values(figure, theme):
 # ------------------------------------------------------------------------------------ explore
 
 
-def says(state):
+def says(state: State) -> str:
     """Return in one sentence the weights and the output."""
     weights = ", ".join(f"{w} {number(s)}" for w, s in zip(WORDS, state.weights, strict=True))
     query = ", ".join(number(component) for component in state.query)
@@ -161,7 +147,7 @@ def says(state):
     )
 
 
-def explore():
+def explore() -> Explorer:
     """Return the explorer: the query's two components and the temperature; drag the query."""
     controls = {
         "query_1": ipywidgets.FloatSlider(
@@ -175,16 +161,16 @@ def explore():
         ),
     }
 
-    def move_to(x, y):
+    def move_to(x: float, y: float) -> None:
         controls["query_1"].value, controls["query_2"].value = (
             min(max(round(component, 1), -REACH), REACH) for component in (x, y)
         )
 
-    def on_pointer(x, y, pointer):
+    def on_pointer(x: float, y: float, pointer: Pointer) -> None:
         if pointer.axes == "keys":
             move_to(x, y)
 
-    def on_key(key):
+    def on_key(key: str) -> None:
         if key in ARROWS:
             x, y = ARROWS[key]
             move_to(controls["query_1"].value + x * STEP, controls["query_2"].value + y * STEP)

@@ -4,14 +4,18 @@ Many draws of ten queries and ten keys come from one seeded pool of independent 
 larger d_k only adds components to the vectors of a smaller one, so the picture moves smoothly.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import ipywidgets
 import numpy as np
+from matplotlib.figure import Figure
 
-from course_lib.live.figure import Explorer, Picture
-from course_lib.plots import LIGHT, headline, new_figure, number, style
+from course_lib._arrays import Array
+from course_lib.live.figure import Explorer, Picture, Pointer, picture
+from course_lib.plots import LIGHT, WIDEST, Look, Theme, headline, new_figure, number, panel
 from course_lib.tensor import Tensor
 
 DRAWS, TOKENS, D_MAX = 100, 10, 512
@@ -21,8 +25,10 @@ SEED = 0
 SHOWN = (86, 4)
 
 SCALES = ("no scale", "÷ √d_k", "÷ d_k")
-MEASURES = ("Largest weight, average", "Entropy, average", "Jacobian of softmax, average")
+MEASURES = ("Largest weight, average", "Entropy, average", "Jacobian, average")
 UNITS = ("", "nats", "Frobenius norm")
+TICKS = ((0, 0.5, 1), (0, 1, 2), (0, 0.25, 0.5))
+TOPS = (1, np.log(TOKENS), 0.5)
 REACH = 40  # the histogram's axis ends at ± this score
 
 
@@ -55,32 +61,32 @@ class State:
     d_k: int
     scale: str
     q_is_k: bool
-    edges: np.ndarray
-    heights: np.ndarray
+    edges: Array
+    heights: Array
     outside: float
     sigma: float
     theory: float
     own: float | None
-    weights: np.ndarray
-    curves: np.ndarray
+    weights: Array
+    curves: Array
 
 
 # ------------------------------------------------------------------------------------ compute
 
 
 @cache
-def pool():
+def pool() -> Array:
     """Return all queries and all keys, each [DRAWS, T, D_MAX] float32."""
     rng = np.random.default_rng(SEED)
     return rng.standard_normal((2, DRAWS, TOKENS, D_MAX), dtype=np.float32)
 
 
-def divisors(d_k):
+def divisors(d_k: Any) -> tuple[Any, Any, Any]:
     """Return what each of `SCALES` divides a score by; `d_k` may be an array."""
     return d_k**0.0, d_k**0.5, d_k**1.0
 
 
-def measure(weights, dim):
+def measure(weights: Array, dim: int) -> tuple[Array, Array, Array]:
     """Return three measures of how far rows of weights along `dim` are from an even mix.
 
     The largest weight; the entropy −Σ s log s in nats, at most log T; and the size of the Jacobian
@@ -92,7 +98,7 @@ def measure(weights, dim):
     return weights.max(dim), entropy, size
 
 
-def curves(q, k):
+def curves(q: Array, k: Array) -> Array:
     """Return the measures' means over all queries, for every d_k: [measure, scale, D].
 
     Parameters
@@ -100,7 +106,7 @@ def curves(q, k):
     q, k : ndarray, [N, T, D]
     """
     d_k = np.arange(1, q.shape[-1] + 1, dtype=q.dtype)
-    total = 0
+    total = np.zeros((len(SCALES), len(MEASURES), len(d_k)))
     for q_n, k_n in zip(q, k, strict=True):  # one draw fits the processor's cache, all do not
         # The running sum over the components of q · k holds the scores of every smaller d_k.
         scores = np.cumsum(q_n[:, None] * k_n, axis=-1)  # [T, T, D]
@@ -110,13 +116,13 @@ def curves(q, k):
 
 
 @cache
-def pool_curves(q_is_k):
+def pool_curves(q_is_k: bool) -> Array:
     """Return `curves` of the pool, computed once."""
     q, k = pool()
     return curves(q, q if q_is_k else k)
 
 
-def compute(d_k, scale, q_is_k):
+def compute(d_k: int, scale: str, q_is_k: bool) -> State:
     """Return the state for the first `d_k` components of the pool's vectors."""
     q, k = (Tensor(vectors[:, :, :d_k]) for vectors in pool())  # [N, T, d_k]
     if q_is_k:
@@ -144,7 +150,7 @@ def compute(d_k, scale, q_is_k):
     )
 
 
-def histogram(scores, theory):
+def histogram(scores: Array, theory: float) -> tuple[Array, Array]:
     """Return edges and heights; the bins are a quarter of the predicted σ wide."""
     width = theory / 4
     last = int(min(np.abs(scores).max(), REACH) / width) + 1
@@ -156,53 +162,37 @@ def histogram(scores, theory):
 # ------------------------------------------------------------------------------------ draw
 
 
-def draw(state, theme=LIGHT):
+def draw(state: State, theme: Theme = LIGHT) -> Picture:
     """Draw the scores, one row of weights for each scale, and three measures over all d_k."""
-    figure = new_figure(9.2, 5.3, theme, layout=None)
-    headline(figure, "Without a scale, longer vectors push softmax onto a single key", theme)
+    figure = new_figure(WIDEST, 4.9, theme, layout=None)
+    headline(figure, "Without a scale, long vectors push softmax onto one key", theme)
     updates = [_scores(figure, theme), _weights(figure, theme)]
-    tops = (1, np.log(TOKENS), 0.5)
-    updates += [_curve(figure, theme, n, top) for n, top in enumerate(tops)]
-
-    def update(state):
-        for move in updates:
-            move(state)
-
-    update(state)
-    return Picture(figure, update)
+    updates += [_curve(figure, theme, n) for n in range(len(MEASURES))]
+    return picture(figure, state, updates)
 
 
-def _axes(figure, theme, box, label, title, grid=None):
-    """Return styled axes at `box`: left, bottom, width, height in inches."""
-    width, height = figure.get_size_inches()
-    left, bottom, wide, high = box
-    axes = figure.add_axes((left / width, bottom / height, wide / width, high / height))
-    axes.set_label(label)
-    style(axes, theme, grid)
-    axes.set_title(title, loc="left", fontsize=10, color=theme.ink)
-    return axes
-
-
-def _scores(figure, theme):
+def _scores(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw the histogram of the scores against the normal density of theory."""
-    axes = _axes(figure, theme, (0.3, 2.9, 5, 1.75), "scores", "The scores of all queries and keys")
+    box = (0.25, 2.65, 3.2, 1.6)
+    axes = panel(figure, box, "scores", "The scores of all queries and keys", theme)
     axes.set(xlim=(-REACH, REACH), ylim=(0, 1.7), yticks=(), xlabel="score")
-    moves = {"animated": True, "zorder": 3, "color": theme.ink}
+    moves: Look = {"animated": True, "zorder": 3, "color": theme.ink}
     x = np.linspace(-4, 4, 81)
     bell = np.exp(-(x**2) / 2)
     bars = axes.stairs([0], [0, 1], fill=True, alpha=0.65, animated=True)
     (dashes,) = axes.plot([], [], linestyle=(0, (4, 3)), linewidth=1.5, **moves)
     (span,) = axes.plot([], [], marker="|", markersize=9, **moves)
-    corner, rows = {"transform": axes.transAxes, "color": theme.ink}, (0.9, 0.76)
+    corner: Look = {"transform": axes.transAxes, "color": theme.ink, "fontsize": 9}
+    rows = (0.9, 0.77)
     for y, name in zip(rows, ("measured σ", "theory, dashed"), strict=True):
-        axes.text(0.01, y, name, **corner)
+        axes.text(0, y, name, **corner)
     # What moves is as short as can be: a text costs its length to draw.
     right = corner | {"ha": "right", "animated": True}
-    measured, theory = (axes.text(0.33, y, "", **right) for y in rows)
-    own, outside = (axes.text(0.99, y, "", **right) for y in rows)
+    measured, theory = (axes.text(0.43, y, "", **right) for y in rows)
+    own, outside = (axes.text(1, y, "", **right) for y in rows)
     (own_at,) = axes.plot([], [], marker="v", markersize=7, **moves)
 
-    def update(state):
+    def update(state: State) -> None:
         bars.set_data(state.heights, state.edges)
         bars.set_color(theme.accents[SCALES.index(state.scale)])
         dashes.set_data(x * state.theory, bell)
@@ -216,50 +206,54 @@ def _scores(figure, theme):
     return update
 
 
-def _weights(figure, theme):
+def _weights(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw one query's weights, a row of bars for each scale."""
     rows = []
     keys = np.arange(TOKENS)
     for n, scale in enumerate(SCALES):
-        box = (6.45, 4.15 - 0.625 * n, 2.55, 0.5)
-        axes = _axes(figure, theme, box, scale, "" if n else "The weights of one query", "y")
+        box = (4.45, 3.81 - 0.58 * n, 1.8, 0.44)
+        axes = panel(figure, box, scale, "" if n else "The weights of one query", theme, "y")
         axes.set(xlim=(-0.6, TOKENS - 0.4), ylim=(0, 1), yticks=(1,), xticks=())
         axes.set_ylabel(scale, rotation=0, ha="right", va="center", color=theme.accents[n])
         axes.yaxis.set_label_coords(-0.04, 0.4)
         # Thick lines: one artist, drawn in a fifth of the time that ten rectangles take.
-        bars = axes.vlines(keys, 0, 0, theme.accents[n], linewidth=13, animated=True)
-        largest = axes.text(0, 0, "", ha="center", color=theme.ink, fontsize=9, animated=True)
+        bars = axes.vlines(keys, 0, 0, theme.accents[n], linewidth=9.5, animated=True)
+        largest = axes.text(0, 0, "", color=theme.ink, fontsize=9, animated=True)
         rows.append((bars, largest))
     axes.set_xticks(keys)
     axes.set_xlabel("key j")
 
-    def update(state):
+    def update(state: State) -> None:
         for scale, (bars, largest), weights in zip(SCALES, rows, state.weights, strict=True):
             ends = np.stack([keys, keys, keys * 0, weights], axis=1).reshape(TOKENS, 2, 2)
             bars.set(segments=ends.swapaxes(1, 2), alpha=1 if scale == state.scale else 0.5)
             best, weight = int(weights.argmax()), float(weights.max())
             largest.set_text(number(weight))
             if weight < 0.6:  # above its bar, or beside it
-                largest.set_position((best, weight + 0.08))
+                largest.set(x=best, y=weight + 0.08, ha="center")
+            elif best < 5:
+                largest.set(x=best + 0.6, y=0.55, ha="left")
             else:
-                largest.set_position((best + (1.1 if best < 5 else -1.1), 0.6))
+                largest.set(x=best - 0.6, y=0.55, ha="right")
 
     return update
 
 
-def _curve(figure, theme, n, top):
+def _curve(figure: Figure, theme: Theme, n: int) -> Callable[[State], None]:
     """Draw one measure over all d_k, a line for each scale, with a marker at the slider."""
-    box = (0.5 + 3.1 * n, 0.5, 2.35, 1.5)
-    axes = _axes(figure, theme, box, MEASURES[n], MEASURES[n], grid="y")
+    box = ((0.4, 2.5, 4.75)[n], 0.5, 1.5, 1.3)
+    axes = panel(figure, box, MEASURES[n], MEASURES[n], theme, "y")
     axes.set_xscale("log", base=2)
-    axes.set(xlim=(0.85, D_MAX * 1.15), ylim=(0, top * 1.05), xlabel="d_k", ylabel=UNITS[n])
+    axes.set(xlim=(0.85, D_MAX * 1.15), ylim=(0, 1.05 * TOPS[n]), yticks=TICKS[n])
+    axes.set(xlabel="d_k", ylabel=UNITS[n])
     axes.set_xticks([1, 8, 64, 512], ["1", "8", "64", "512"])
+    axes.tick_params(pad=7)  # room for a dot at 0
     d_k = np.unique(np.geomspace(1, D_MAX, 40).round().astype(int))  # evenly along the axis
     here = axes.axvline(1, color=theme.muted, linewidth=1, animated=True)
     lines = [axes.plot(d_k, d_k, color=c, animated=True)[0] for c in theme.accents]
     dots = axes.scatter([1] * 3, [1] * 3, c=theme.accents, animated=True, zorder=3, clip_on=False)
 
-    def update(state):
+    def update(state: State) -> None:
         here.set_xdata([state.d_k, state.d_k])
         for line, curve in zip(lines, state.curves[n], strict=True):
             line.set_ydata(curve[d_k - 1])
@@ -272,7 +266,7 @@ def _curve(figure, theme, n, top):
 # ------------------------------------------------------------------------------------ explore
 
 
-def says(state):
+def says(state: State) -> str:
     """Return in one sentence what the scores and the weights do."""
     chosen = SCALES.index(state.scale)
     how = ("with no scale", "divided by √d_k", "divided by d_k")[chosen]
@@ -291,7 +285,7 @@ def says(state):
     )
 
 
-def explore():
+def explore() -> Explorer:
     """Return the explorer: d_k from 1 to 512, the scale, and whether K is Q."""
     controls = {
         "d_k": ipywidgets.IntSlider(64, 1, D_MAX, description="d_k"),
@@ -299,7 +293,7 @@ def explore():
         "q_is_k": ipywidgets.Checkbox(False, description="Q = K: the keys are the queries"),
     }
 
-    def on_pointer(x, _y, pointer):
+    def on_pointer(x: float, _y: float, pointer: Pointer) -> None:
         if pointer.axes in MEASURES:
             controls["d_k"].value = int(np.clip(round(x), 1, D_MAX))
 

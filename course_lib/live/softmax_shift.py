@@ -3,16 +3,19 @@
 It does move the exponentials, so that the plain formula exp(x) / Σ exp(x) overflows or underflows.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ipywidgets
 import numpy as np
+from matplotlib.figure import Figure
 
-from course_lib.live.figure import Explorer, Picture
-from course_lib.plots import LIGHT, headline, new_figure, number, style
+from course_lib._arrays import Array
+from course_lib.live.figure import Explorer, Picture, Pointer, picture
+from course_lib.plots import LIGHT, WIDEST, Look, Theme, headline, new_figure, number, panel
 from course_lib.tensor import Tensor
 
-FORMULAS = ("maximum subtracted, float32", "plain formula, float32", "plain formula, float64")
+FORMULAS = ("max subtracted, float32", "plain formula, float32", "plain formula, float64")
 DTYPES = (np.float32, np.float32, np.float64)
 REACH, STEP = 800, 10  # the constant runs to ± REACH in steps of STEP
 START = (0.0, 2.8, 1.4, -1.0)
@@ -34,15 +37,15 @@ class State:
     """
 
     constant: int
-    scores: np.ndarray
-    weights: np.ndarray
-    sums: np.ndarray
+    scores: Array
+    weights: Array
+    sums: Array
 
 
 # ------------------------------------------------------------------------------------ compute
 
 
-def compute(score_1, score_2, score_3, score_4, constant):
+def compute(score_1: float, score_2: float, score_3: float, score_4: float, constant: int) -> State:
     """Return the state for four scores, and one constant added to each."""
     scores = np.array([score_1, score_2, score_3, score_4]) + constant
     rows = [scores.astype(dtype) for dtype in DTYPES]
@@ -56,63 +59,53 @@ def compute(score_1, score_2, score_3, score_4, constant):
 # ------------------------------------------------------------------------------------ draw
 
 
-def draw(state, theme=LIGHT):
+def draw(state: State, theme: Theme = LIGHT) -> Picture:
     """Draw where the scores lie on the range of exp, and the weights by each formula."""
-    figure = new_figure(9.2, 4.5, theme, layout=None)
-    title = "A constant added to all scores changes no weight, yet it can break exp"
-    headline(figure, title, theme)
+    figure = new_figure(WIDEST, 3.95, theme, layout=None)
+    headline(figure, "Adding a constant changes no weight, yet can break exp", theme)
     updates = [_range(figure, theme)]
     updates += [_weights(figure, theme, n) for n in range(len(FORMULAS))]
-
-    def update(state):
-        for move in updates:
-            move(state)
-
-    update(state)
-    return Picture(figure, update)
+    return picture(figure, state, updates)
 
 
-def _range(figure, theme):
+def _range(figure: Figure, theme: Theme) -> Callable[[State], None]:
     """Draw the scores over the range in which exp is neither 0 nor infinite, in both dtypes."""
-    axes = figure.add_axes((0.09, 0.65, 0.88, 0.25), label="range")
-    style(axes, theme)
-    axes.set(
-        xlim=(-REACH * 1.14, REACH * 1.14),
-        ylim=(-0.6, 1.5),
-        xlabel="the four scores, with the constant",
-    )
+    axes = panel(figure, (0.75, 2.5, 5.5, 0.9), "range", "Where exp is a number", theme)
+    axes.set(xlim=(-REACH * 1.14, REACH * 1.14), ylim=(-0.4, 1.75))
+    axes.set_xlabel("the four scores, with the constant")
     axes.set_yticks([0, 1], ["float32", "float64"])
     axes.tick_params(axis="y", labelcolor=theme.ink)
-    for row, dtype in enumerate((np.float32, np.float64)):
+    for row, dtype in enumerate(("float32", "float64")):
         info = np.finfo(dtype)
         low, high = np.log([float(info.smallest_subnormal), float(info.max)])
-        axes.barh(row, high - low, 0.5, left=low, color=theme.grid)
-        look = {"va": "center", "color": theme.muted, "fontsize": 9}
-        axes.text(low - 24, row, "exp = 0", ha="right", **look)
-        axes.text(high + 24, row, "exp = ∞", ha="left", **look)
-    here = axes.vlines([0] * 4, -0.5, 1.4, theme.ink, linewidth=1.5, animated=True)
+        axes.barh(row, high - low, 0.4, left=low, color=theme.grid)
+        look: Look = {"va": "center", "color": theme.muted, "fontsize": 9}  # above what moves
+        axes.text(low, row + 0.5, "exp = 0", ha="right", **look)
+        axes.text(high, row + 0.5, "exp = ∞", ha="left", **look)
+    here = axes.vlines([0] * 8, 0, 0, theme.ink, linewidth=1.5, animated=True)
 
-    def update(state):
-        here.set_segments([[(score, -0.5), (score, 1.4)] for score in state.scores])
+    def update(state: State) -> None:
+        rows = [(row - 0.28, row + 0.28) for row in (0, 1)]
+        here.set_segments([[(score, y) for y in row] for score in state.scores for row in rows])
 
     return update
 
 
-def _weights(figure, theme, n):
+def _weights(figure: Figure, theme: Theme, n: int) -> Callable[[State], None]:
     """Draw the weights by one formula, and what its sum of exponentials came to."""
-    axes = figure.add_axes((0.06 + 0.32 * n, 0.13, 0.27, 0.29), label=FORMULAS[n])
-    style(axes, theme, "y")
-    axes.set(xlim=(-0.6, 3.6), ylim=(0, 1.18), yticks=(0, 0.5, 1), xlabel="key j")
+    axes = panel(figure, (0.65 + 1.98 * n, 0.5, 1.6, 1.0), FORMULAS[n], "", theme, "y")
+    axes.set(xlim=(-0.6, 3.6), ylim=(0, 1.25), yticks=(0, 0.5, 1), xlabel="key j")
+    axes.set_ylabel("weight" if n == 0 else "")
     axes.set_xticks(range(4), ["1", "2", "3", "4"])
-    axes.set_title(FORMULAS[n], loc="left", fontsize=10, color=theme.accents[n], pad=22)
-    bars = axes.vlines(range(4), 0, 0, theme.accents[n], linewidth=26, animated=True)
-    look = {"ha": "center", "color": theme.ink, "fontsize": 9, "animated": True}
+    axes.set_title(FORMULAS[n], loc="left", fontsize=10, color=theme.accents[n], pad=20)
+    bars = axes.vlines(range(4), 0, 0, theme.accents[n], linewidth=17, animated=True)
+    look: Look = {"ha": "center", "color": theme.ink, "fontsize": 9, "animated": True}
     texts = [axes.text(j, 0, "", **look) for j in range(4)]
-    label = {"transform": axes.transAxes, "color": theme.ink, "fontsize": 9}
-    axes.text(0, 1.07, "sum of exponentials:", **label)
-    total = axes.text(0.56, 1.07, "", animated=True, **label)
+    label: Look = {"transform": axes.transAxes, "color": theme.ink, "fontsize": 9}
+    axes.text(0, 1.06, "sum of exp:", **label)
+    total = axes.text(0.51, 1.06, "", animated=True, **label)
 
-    def update(state):
+    def update(state: State) -> None:
         weights = state.weights[n]
         bars.set_segments([[(j, 0), (j, w)] for j, w in enumerate(np.nan_to_num(weights))])
         for text, weight in zip(texts, weights, strict=True):
@@ -123,29 +116,32 @@ def _weights(figure, theme, n):
     return update
 
 
-def _in_short(value):
+def _in_short(value: float) -> str:
     """Return a positive number in a few characters."""
     if np.isinf(value):
         return "∞"
-    return number(value) if 0.01 <= value < 1000 or value == 0 else f"{value:.1e}"
+    return number(value) if 0.01 <= value < 1000 or value == 0 else f"{value:.1e}".replace("-", "−")
 
 
 # ------------------------------------------------------------------------------------ explore
 
 
-def says(state):
+def says(state: State) -> str:
     """Return in one sentence where the scores lie, and what each formula makes of them."""
+    added, largest = (
+        text.replace("-", "−") for text in (f"{state.constant}", f"{state.scores.max():.1f}")
+    )
     good = ", ".join(f"{weight:.2f}" for weight in state.weights[0])
     plain = " and ".join(
         f"{outcome(state, n)} in {DTYPES[n].__name__}" for n in range(1, len(FORMULAS))
     )
     return (
-        f"With {state.constant} added, the largest score is {state.scores.max():.1f}; with the "
+        f"With {added} added, the largest score is {largest}; with the "
         f"maximum subtracted the weights are {good}, and the plain formula {plain}."
     )
 
 
-def outcome(state, n):
+def outcome(state: State, n: int) -> str:
     """Return what formula `n` does, in a few words."""
     weights, total = state.weights[n], state.sums[n]
     if total == 0:
@@ -155,10 +151,10 @@ def outcome(state, n):
     if np.isinf(total):
         return "divides by a sum of ∞"
     off = np.abs(weights - state.weights[0]).max()
-    return "gives the same" if off < 0.005 else f"is off by {off:.2f}"
+    return "gives the same weights" if off < 0.005 else f"is off by {off:.2f}"
 
 
-def explore():
+def explore() -> Explorer:
     """Return the explorer: four scores, and the constant."""
     controls = {
         f"score_{n}": ipywidgets.FloatSlider(
@@ -170,7 +166,7 @@ def explore():
         100, -REACH, REACH, step=STEP, description="Added to all"
     )
 
-    def on_pointer(x, _y, pointer):
+    def on_pointer(x: float, _y: float, pointer: Pointer) -> None:
         if pointer.axes == "range":
             steps = round(np.clip(x, -REACH, REACH) / STEP)
             controls["constant"].value = steps * STEP

@@ -265,7 +265,7 @@ def pointing_explorer(seen):
 
     def on_pointer(x, y, pointer):
         seen.append((round(x, 1), round(y, 1), pointer.kind, pointer.axes))
-        explorer.controls["x"].value = int(np.clip(x, 0, 10))
+        explorer.controls["x"].value = round(np.clip(x, 0, 10))
 
     explorer._on_pointer = on_pointer
     return explorer

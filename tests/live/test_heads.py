@@ -25,6 +25,26 @@ def test_the_sentence_names_the_two_largest_weights():
     )
 
 
+@pytest.mark.parametrize(
+    ("row", "looks"),
+    [
+        (
+            [0.4, 0.4, 0.2],
+            "a (position 0) and b (position 1) with 0.40 each, then at c (position 2)",
+        ),
+        ([0.996, 0.001, 0.003], "a (position 0) with 1.00."),
+        ([0.6, 0.2, 0.2], "a (position 0) with 0.60."),
+    ],
+)
+def test_the_sentence_tells_ties_and_leaves_out_what_is_nothing(row, looks):
+    weights = WEIGHTS.copy()
+    weights[1, 2] = row
+    explorer = heads.explore(weights, TOKENS)
+    explorer.controls["head"].value = 1
+    says = explorer.figure.says
+    assert says.startswith(f"With head 1, c (position 2) looks most at {looks}"), says
+
+
 def test_a_click_chooses_the_head_and_the_query():
     explorer = heads.explore(WEIGHTS, TOKENS)
     assert explorer.values == {"head": 1, "query": 2}

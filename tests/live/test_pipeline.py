@@ -37,7 +37,7 @@ def test_a_forbidden_pair_is_called_so():
 
 def test_a_click_on_a_cell_chooses_the_pair():
     explorer = pipeline.explore()
-    x = pipeline.LEFTS[2] + 0.5 * pipeline.CELL  # QKᵀ, first column
-    y = pipeline.TOP - 1.5 * pipeline.CELL  # second row
+    left, top = pipeline.PLACES["QKᵀ"]
+    x, y = left + 0.5 * pipeline.CELL, top - 1.5 * pipeline.CELL  # first column, second row
     explorer._on_pointer(x, y, Pointer("down", "page"))
     assert (explorer.values["query"], explorer.values["key"]) == ("river", "the")

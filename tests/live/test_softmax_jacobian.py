@@ -7,7 +7,7 @@ from course_lib.live import softmax_jacobian
 from course_lib.live.figure import Pointer
 from course_lib.tensor import Tensor
 
-RIVER = softmax_jacobian.RAISES[1]
+RIVER = softmax_jacobian.TOKENS[1]
 
 
 def state(factor, raised=RIVER):

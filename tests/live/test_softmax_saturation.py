@@ -158,20 +158,6 @@ def test_axes_never_move(theme):
         assert frame() == before
 
 
-def test_every_text_is_inside_the_picture():
-    for values in [(1, RAW, False), (512, RAW, False), (512, RAW, True), (512, BY_D_K, True)]:
-        figure = saturation.draw(saturation.compute(*values)).figure
-        figure.canvas.draw()
-        width, height = figure.get_size_inches() * figure.dpi
-        for axes in figure.axes:
-            parts = [*axes.texts, axes.xaxis.label, axes.yaxis.label, *axes.get_xticklabels()]
-            parts += [axes._left_title, *axes.get_yticklabels()]
-            for text in parts:
-                box = text.get_window_extent()
-                assert text.get_fontsize() >= 9
-                assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, text
-
-
 def test_bars_and_dots_show_the_state():
     state = saturation.compute(64, SCALED, False)
     figure = saturation.draw(state).figure

@@ -42,20 +42,21 @@ def test_the_plain_formula_ends_just_above_the_last_score(n, last):
 def test_a_sum_overflows_before_its_terms_do():
     made = state(88, score_1=0.5, score_2=0.5, score_3=0.5, score_4=0.5)
     assert made.weights[PLAIN_32].tolist() == [0, 0, 0, 0]
-    assert "divides by a sum of ∞ in float32 and gives the same in float64" in softmax_shift.says(
-        made
+    assert (
+        "divides by a sum of ∞ in float32 and gives the same weights in float64"
+        in softmax_shift.says(made)
     )
 
 
 @pytest.mark.parametrize(
     ("constant", "says"),
     [
-        (0, "gives the same in float32 and gives the same in float64"),
+        (0, "gives the same weights in float32 and gives the same weights in float64"),
         (100, "largest score is 102.8"),
-        (100, "divides ∞ by ∞ in float32 and gives the same in float64"),
+        (100, "divides ∞ by ∞ in float32 and gives the same weights in float64"),
         (800, "divides ∞ by ∞ in float32 and divides ∞ by ∞ in float64"),
-        (-104, "is off by 0.05 in float32 and gives the same in float64"),
-        (-200, "divides 0 by 0 in float32 and gives the same in float64"),
+        (-104, "is off by 0.05 in float32 and gives the same weights in float64"),
+        (-200, "divides 0 by 0 in float32 and gives the same weights in float64"),
         (-800, "divides 0 by 0 in float32 and divides 0 by 0 in float64"),
     ],
 )
