@@ -100,6 +100,19 @@ def no_widget_state(notebook):
     ]
 
 
+def live_figures_shown_once(notebook):
+    """A live figure stands in its cell once: not twice, and not in an Output of a widget's own."""
+    complaints = []
+    for cell in code_cells(notebook):
+        explorers = text(cell["source"]).count(".explore(")
+        pictures = sum("image/png" in output.get("data", {}) for output in cell["outputs"])
+        if explorers and pictures != explorers:
+            complaints.append(f"{where(cell)} shows {pictures} pictures of {explorers}")
+        if "interact" in text(cell["source"]):
+            complaints.append(f"{where(cell)} uses interact, which draws a new figure each time")
+    return complaints
+
+
 def python_kernel(notebook):
     name = notebook["metadata"].get("kernelspec", {}).get("name")
     return [] if name == "python3" else [f"its kernel is {name!r}, not 'python3'"]

@@ -98,7 +98,8 @@ def test_torch_is_causal_ignores_base(torch):
 
 
 @pytest.mark.torch
-def test_torch_refuses_minus_1e9_in_float16(torch):
+def test_torch_converts_minus_1e9_to_minus_inf_and_refuses_to_fill_with_it(torch):
     scores = torch.zeros(2, 2, dtype=torch.float16)
     with pytest.raises(RuntimeError, match="overflow"):
         scores.masked_fill(torch.eye(2, dtype=torch.bool), -1e9)
+    assert torch.tensor(-1e9).to(torch.float16).isneginf()

@@ -13,6 +13,7 @@ RULES = [
     rules.ids_are_unique,
     rules.nothing_on_stderr,
     rules.no_widget_state,
+    rules.live_figures_shown_once,
     rules.python_kernel,
     rules.no_path_or_address,
     rules.small,
@@ -45,6 +46,21 @@ def test_links_resolve(path):
 )
 def test_length_of_a_lesson(path):
     assert rules.length_of_a_lesson(rules.load(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "after"),
+    list(zip(NOTEBOOKS, [*NOTEBOOKS[1:], NOTEBOOKS[0]], strict=True)),
+    ids=lambda path: path.stem,
+)
+def test_a_lesson_ends_with_a_link_to_the_next(path, after):
+    assert after.name in rules.links(rules.load(path)["cells"][-1])
+
+
+def test_the_map_links_to_all_lessons():
+    start = rules.load(NOTEBOOKS[0])
+    links = {link for cell in rules.markdown_cells(start) for link in rules.links(cell)}
+    assert {path.name for path in NOTEBOOKS[1:]} <= links
 
 
 # Little notebooks, to break one rule each.
@@ -83,6 +99,8 @@ def display(**data):
 
 
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
+EXPLORE = "from course_lib.live import a\na.explore()"
+PICTURE = display(png="")
 ERROR = {"output_type": "error", "ename": "E", "evalue": "", "traceback": ["E"]}
 HINT = "<details><summary>Hint</summary>\n\nLook up.\n\n</details>"
 SOLUTION = (
@@ -104,8 +122,31 @@ BROKEN = [
     (rules.run_in_order, notebook(code("1", count=None)), "[None], not 1 to 1"),
     (rules.ids_are_unique, notebook({"id": "a", **code("1")}, {"id": "a", **code("2")}), "'a'"),
     (rules.ids_are_unique, notebook({"id": None, **code("1")}), "no id"),
-    (rules.nothing_on_stderr, notebook(code("1", stream("stderr", "x"))), "'c0' (1) wrote"),
-    (rules.no_widget_state, notebook(widgets={WIDGET_STATE: {"id": {}}}), "metadata.widgets"),
+    pytest.param(
+        rules.nothing_on_stderr,
+        notebook(code("1", stream("stdout", "1"), stream("stderr", "UserWarning: x"))),
+        "'c0' (1) wrote",
+        id="B24",
+    ),
+    pytest.param(
+        rules.no_widget_state,
+        notebook(widgets={WIDGET_STATE: {"id": {}}}),
+        "metadata.widgets",
+        id="B23",
+    ),
+    pytest.param(
+        rules.live_figures_shown_once,
+        notebook(code(EXPLORE, PICTURE, PICTURE)),
+        "shows 2 pictures of 1",
+        id="B22: twice",
+    ),
+    pytest.param(
+        rules.live_figures_shown_once,
+        notebook(code(EXPLORE)),
+        "shows 0 pictures of 1",
+        id="B22: never",
+    ),
+    (rules.live_figures_shown_once, notebook(code("interact(f)")), "uses interact"),
     (rules.no_widget_state, notebook(code("w", display(**{rules.WIDGET_VIEW: {}}))), "widget view"),
     (rules.python_kernel, notebook(kernelspec={"name": "course"}), "'course'"),
     (rules.python_kernel, {"cells": [], "metadata": {}}, "None"),
@@ -169,7 +210,8 @@ def test_a_broken_notebook_is_noticed(rule, broken, complaint):
 
 
 def test_every_rule_was_seen_to_complain():
-    assert {rule for rule, _, _ in BROKEN} == {*RULES, rules.length_of_a_lesson}
+    complaining = {getattr(row, "values", row)[0] for row in BROKEN}
+    assert complaining == {*RULES, rules.length_of_a_lesson}
 
 
 @pytest.fixture
