@@ -9,13 +9,12 @@ In one run, in turns, in a real JupyterLab in a real Chromium:
 Run it with ``python benchmarks/live.py``. It exits with 1 where a bar is missed.
 """
 
-import platform
 import statistics
 import sys
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 
+import harness
 import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -115,7 +114,7 @@ def notebook():
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
-def milliseconds_per_press(page, kind):
+def seconds_per_press(page, kind):
     """Press ArrowRight again and again; return the times until the answer was painted."""
     output = page.locator(".jp-Notebook-cell").nth(list(CELLS).index(kind))
     output.scroll_into_view_if_needed()
@@ -125,12 +124,12 @@ def milliseconds_per_press(page, kind):
         page.wait_for_timeout(150)
         page.evaluate("window.answer = new Promise((done) => { stopwatch.done = done; }), null")
         page.keyboard.press("ArrowRight")
-        times.append(page.evaluate("window.answer"))
+        times.append(page.evaluate("window.answer") / 1000)
     return times[2:]  # the first ones of a round warm up
 
 
 def measure(executable):
-    """Return a list of milliseconds for each kind."""
+    """Return a list of seconds for each kind."""
     with tempfile.TemporaryDirectory() as folder:
         served, private = Path(folder, "served"), Path(folder, "private")
         served.mkdir()
@@ -143,28 +142,27 @@ def measure(executable):
             times = {kind: [] for kind in CELLS}
             for _ in range(ROUNDS):
                 for kind in CELLS:
-                    times[kind] += milliseconds_per_press(opened.page, kind)
+                    times[kind] += seconds_per_press(opened.page, kind)
             opened.close()
     return times
 
 
 def main():
-    """Print the table and the verdict; return the exit code."""
-    times = measure(find_chromium())
     packages = ["jupyterlab", "ipywidgets", "anywidget", "matplotlib", "ipykernel"]
-    print(f"Python {platform.python_version()},", *(f"{p} {version(p)}," for p in packages))
-    print(f"{ROUNDS} rounds in turns; milliseconds from key press to painted picture")
-    print(f"{'':10}{'median':>8}{'quarter':>9}{'three q.':>9}{'presses':>9}")
-    for kind, values in times.items():
-        low, median, high = statistics.quantiles(values, n=4)
-        print(f"{kind:10}{median:8.0f}{low:9.0f}{high:9.0f}{len(values):9}")
-    medians = {kind: statistics.median(values) for kind, values in times.items()}
+    report = harness.Report("From a key press on a slider to the painted picture", packages)
+    executable = find_chromium()
+    if executable is None:
+        print("left out: no Chromium found; install it, or name it in CHROMIUM")
+        report.end()
+    seconds = measure(executable)
+    report.costs(seconds)
+    medians = {kind: statistics.median(values) for kind, values in seconds.items()}
     faster = medians["interact"] / medians["live"]
+    report.figure("times as fast as interact", faster, at_least=TIMES_INTERACT)
     slower = medians["live"] / medians["empty"]
-    print(f"interact / live: {faster:.1f} (bar: at least {TIMES_INTERACT})")
-    print(f"live / empty:    {slower:.1f} (bar: at most {TIMES_EMPTY})")
-    return int(faster < TIMES_INTERACT or slower > TIMES_EMPTY)
+    report.figure("times the empty round trip", slower, at_most=TIMES_EMPTY)
+    report.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,7 +4,7 @@ import numpy as np
 
 from course_lib.gpt import GPT
 from course_lib.train import AdamW, clip_grad_norm, keep_freed_memory
-from training_sides import task
+from sides import task
 
 
 def prepare():
@@ -17,7 +17,7 @@ def prepare():
 
     def step():
         inputs, targets = next(batches)
-        model.zero_grad()
+        optimizer.zero_grad()
         _, loss = model(inputs, targets)
         loss.backward()
         clip_grad_norm(parameters, task.MAX_NORM)

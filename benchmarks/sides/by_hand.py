@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from course_lib.train import keep_freed_memory
-from training_sides import task
+from sides import task
 
 C = task.CONFIG
 B, T, D, H, V = task.BATCH, C.block_size, C.n_embd, C.n_head, C.vocab_size
@@ -21,25 +21,14 @@ MASK = np.where(np.tri(T, dtype=bool), np.float32(0), np.float32(-np.inf))
 LOWEST = np.finfo(np.float32).min
 
 
-def pack(weights):
-    """Return all parameters in one array, {name: view}, and how many decay: they come first."""
+def with_one_qkv(weights):
+    """Put Q, K and V of each layer side by side, as one weight and one bias."""
     weights = dict(weights)
     for i in range(C.n_layer):
         for kind in ("weight", "bias"):
             parts = [weights.pop(f"blocks.{i}.attn.c_{r}.{kind}") for r in "qkv"]
             weights[f"blocks.{i}.attn.c_attn.{kind}"] = np.concatenate(parts, axis=-1)
-    weights = dict(sorted(weights.items(), key=lambda item: not task.decays(item[0])))
-    flat = np.concatenate([w.ravel() for w in weights.values()])
-    return flat, views(flat, weights), sum(w.size for n, w in weights.items() if task.decays(n))
-
-
-def views(flat, like):
-    """Cut a flat array into views, one for each array in `like`."""
-    cut, start = {}, 0
-    for name, w in like.items():
-        cut[name] = flat[start : start + w.size].reshape(w.shape)
-        start += w.size
-    return cut
+    return weights
 
 
 def linear(x, p, name):
@@ -185,34 +174,12 @@ def loss_and_gradients(p, d, ids, targets):
 def prepare():
     """Return a function that takes one step and returns the loss."""
     keep_freed_memory()
-    flat, p, n_decay = pack(task.first_weights())
-    grad = np.zeros_like(flat)
-    d = views(grad, p)
-    mean, square = np.zeros_like(flat), np.zeros_like(flat)
+    optimizer = task.FlatAdamW(with_one_qkv(task.first_weights()))
     batches = task.batches()
-    b1, b2 = (np.float32(b) for b in task.BETAS)
-    steps = 0
 
     def step():
-        nonlocal steps
-        loss = loss_and_gradients(p, d, *next(batches))
-        length = math.sqrt(np.vdot(grad, grad))
-        if length > task.MAX_NORM:
-            np.multiply(grad, task.MAX_NORM / length, out=grad)
-        steps += 1
-        np.multiply(mean, b1, out=mean)
-        np.add(mean, (1 - b1) * grad, out=mean)
-        np.multiply(square, b2, out=square)
-        np.multiply(grad, grad, out=grad)
-        np.multiply(grad, 1 - b2, out=grad)
-        np.add(square, grad, out=square)
-        move = np.sqrt(square)
-        move *= float(1 - b2**steps) ** -0.5
-        move += task.EPS
-        np.divide(mean, move, out=move)
-        move *= task.LR / float(1 - b1**steps)
-        flat[:n_decay] *= 1 - task.LR * task.WEIGHT_DECAY
-        np.subtract(flat, move, out=flat)
+        loss = loss_and_gradients(optimizer.parameters, optimizer.gradients, *next(batches))
+        optimizer.step()
         return loss
 
     return step

@@ -1,0 +1,1 @@
+"""The same GPT, written in several ways; each file's `prepare` returns a step of its training."""
