@@ -6,7 +6,7 @@ else
 RUN := .venv/bin/python
 endif
 
-.PHONY: lab test setup notebooks lint lock bench
+.PHONY: lab test setup notebooks lint lock bench mutants plant
 
 lab: setup
 	$(RUN) -m jupyterlab --ServerApp.root_dir=. $(LAB_ARGS) notebooks/00_start_here.ipynb
@@ -23,6 +23,7 @@ notebooks: setup
 lint: setup
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
 
 lock: setup
 	$(RUN) -m uv pip compile pyproject.toml --group test --group dev --output-file requirements.txt \
@@ -30,4 +31,10 @@ lock: setup
 	    --custom-compile-command "make lock"
 
 bench: setup
-	@for file in benchmarks/*.py; do echo "== $$file"; $(RUN) "$$file" || exit 1; done
+	@$(RUN) benchmarks
+
+mutants: setup
+	$(RUN) tools/mutants.py $(MUTANTS_ARGS)
+
+plant: setup
+	$(RUN) tools/plant_mutants.py $(PLANT_ARGS)

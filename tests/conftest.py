@@ -1,4 +1,4 @@
-"""Fixtures for the tests of the set-up."""
+"""Fixtures for the tests of the tools."""
 
 import importlib.util
 from pathlib import Path
@@ -25,3 +25,9 @@ def setup_script():
 def notebooks_script():
     """A fresh copy of the module tools/notebooks.py."""
     return load_tool("notebooks")
+
+
+@pytest.fixture
+def plant_script():
+    """A fresh copy of the module tools/plant_mutants.py."""
+    return load_tool("plant_mutants")

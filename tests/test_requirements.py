@@ -67,9 +67,10 @@ def test_the_lock_holds_each_requirement_once(version, system):
         assert pins[canonicalize_name(wanted.name)] in wanted.specifier
 
 
-def test_pytorch_is_for_comparison_only():
-    assert [Requirement(line).name for line in GROUPS["compare"]] == ["torch"]
-    assert "torch" not in {requirement.name for requirement, _ in locked()}
+def test_what_the_course_is_compared_with_is_not_installed_with_it():
+    compared = [Requirement(line).name for line in GROUPS["compare"] + GROUPS["bench"]]
+    assert sorted(compared) == ["autograd", "mygrad", "torch"]
+    assert not {requirement.name for requirement, _ in locked()} & set(compared)
 
 
 def test_the_set_up_accepts_the_same_pythons(setup_script):
