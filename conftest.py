@@ -20,6 +20,10 @@ import pytest
 
 pytest_plugins = ["nbval_pictures"]
 
+# The matrices here are small: two threads of BLAS on a busy machine wait for each other, and lesson
+# 09 would train for minutes. The notebooks' kernels take it from here; NumPy is not imported yet.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 @functools.cache
 def find_chromium():
