@@ -165,14 +165,18 @@ class OpenNotebook:
         # A view sends a message when it has shown a frame, so a quarter of a second without any
         # message under way means that the last frame is shown.
         self.page.evaluate(
-            """async () => {
+            """async patience => {
                 const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-                const tick = () => new Promise(done => setTimeout(done, 25));
+                const isDone = 4; // of JupyterLab's KernelFutureHandler; those of cells are kept
+                const waiting = () => [...kernel._futures.values()].filter(f => !(f._status & isDone));
+                const end = Date.now() + patience;
                 for (let quiet = 0; quiet < 10; quiet++) {
-                    await tick();
-                    if (kernel._futures.size || kernel.status !== "idle") quiet = -1;
+                    await new Promise(done => setTimeout(done, 25));
+                    if (waiting().length || kernel.status !== "idle") quiet = -1;
+                    if (Date.now() > end) throw new Error("the kernel does not come to rest");
                 }
-            }"""
+            }""",
+            PATIENCE,
         )
 
     def set_theme(self, name):
