@@ -168,11 +168,12 @@ class OpenNotebook:
             """async patience => {
                 const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
                 const isDone = 4; // of JupyterLab's KernelFutureHandler; those of cells are kept
-                const waiting = () => [...kernel._futures.values()].filter(f => !(f._status & isDone));
+                const isWaiting = future => !(future._status & isDone);
+                const waits = () => [...kernel._futures.values()].some(isWaiting);
                 const end = Date.now() + patience;
                 for (let quiet = 0; quiet < 10; quiet++) {
                     await new Promise(done => setTimeout(done, 25));
-                    if (waiting().length || kernel.status !== "idle") quiet = -1;
+                    if (waits() || kernel.status !== "idle") quiet = -1;
                     if (Date.now() > end) throw new Error("the kernel does not come to rest");
                 }
             }""",
