@@ -1,4 +1,4 @@
-"""What `tensor` and `functional` ask of plain arrays: checks of arguments, and fast sums.
+"""What the operations ask of plain arrays: checks of arguments, fast sums, parts of layers.
 
 Nothing here knows of tensors or gradients. All errors name the operation that was called.
 """
@@ -93,6 +93,44 @@ def _product(x: Array, y: Array) -> Array:
 def _column_sum(x: Array) -> Array:
     """x.sum(axis=0) of a matrix, as a product, which is faster."""
     return np.ones(len(x), x.dtype) @ x
+
+
+def _affine(rows: Array, w: Array, b: Array) -> tuple[Array, Callable[[Array], Any]]:
+    """Return rows @ w + b, and its backward: from the gradient of that to those of all three.
+
+    rows is [N, in], w [in, out] and b [out]. No NaN is looked for: it shows in what comes out last.
+    """
+    out = rows @ w
+    out += b
+    return out, lambda g: (g @ w.T, rows.T @ g, _column_sum(g))
+
+
+def _gelu(x: Array) -> tuple[Array, Callable[[Array], Array]]:
+    """Return the GELU of x (see Tensor.gelu) and its backward."""
+    c = math.sqrt(2 / math.pi)
+    gate = np.empty_like(x)  # the parts of the formula in place: half the time
+    np.multiply(x, x, out=gate)
+    gate *= 0.044715 * c
+    gate += c
+    gate *= x
+    np.tanh(gate, out=gate)
+    gate += 1
+    gate *= 0.5
+    out = x * gate
+
+    def backward(g: Array) -> Array:
+        w = 1 - gate
+        w *= out  # 0 for large |x|, so that the x² beside it can't overflow
+        slope = w * x
+        slope *= x
+        slope *= 3 * 0.044715
+        slope += w
+        slope *= 2 * c
+        slope += gate
+        slope *= g
+        return slope
+
+    return out, backward
 
 
 def _check_no_new_nan(op: str, out: Array, *operands: Array) -> None:

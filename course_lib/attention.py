@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from course_lib._arrays import Array, _check_no_new_nan
+from course_lib._arrays import Array, _affine, _check_no_new_nan, _rows
 from course_lib._checks import array_of, check_sizes
-from course_lib.functional import linear
-from course_lib.nn import Linear, Module
+from course_lib.nn import Linear, Module, weights_of
 from course_lib.tape import Grads
-from course_lib.tensor import Tensor, _beside, _floating, _result, cat
+from course_lib.tensor import Tensor, _beside, _floating, _one_dtype, _result
 
 __all__ = [
     "AttentionSteps",
@@ -163,8 +162,17 @@ def fused_attention(qkv: ArrayLike, n_head: int, mask: ArrayLike | None = None) 
         raise ValueError(
             f"attention: {list(qkv.shape)} is not 3 × {n_head} heads of equal width, [B, T, 3 D]"
         )
+    out, backward = _attend(qkv.data, n_head, mask)
+    _check_no_new_nan("attention", out, qkv.data)
+    return _result(out, (qkv,), lambda g: (backward(g),), "attention")
+
+
+def _attend(
+    qkv: Array, n_head: int, mask: ArrayLike | None
+) -> tuple[Array, Callable[[Array], Array]]:
+    """Compute `fused_attention`, and return its backward too."""
     b, t, width = qkv.shape
-    q, k, v = _split_heads(qkv.data, n_head)  # views [B, H, T, head_dim]
+    q, k, v = _split_heads(qkv, n_head)  # views [B, H, T, head_dim]
     scale = qkv.dtype.type(1 / math.sqrt(q.shape[-1]))
     q = q * scale
     e = q @ k.mT  # [B, H, T, T]
@@ -176,22 +184,21 @@ def fused_attention(qkv: ArrayLike, n_head: int, mask: ArrayLike | None = None) 
     total[total == 0] = 1  # a query that may see nothing gets 0 / 1
     out = np.matmul(e, v, out=np.empty_like(q))
     out /= total
-    _check_no_new_nan("attention", out, v)
 
-    def backward(g: Array) -> Grads:
+    def backward(g: Array) -> Array:
         g = g.reshape(b, t, n_head, q.shape[-1]).swapaxes(1, 2) / total
         ds = g @ v.mT
         ds -= _row_dot(g, out)  # softmax's backward: s (g − Σ g s), and that sum is g · out
         ds *= e
-        d_qkv = np.empty_like(qkv.data)
+        d_qkv = np.empty_like(qkv)
         dq, dk, dv = _split_heads(d_qkv, n_head)
         np.matmul(ds, k, out=dq)
         dq *= scale
         np.matmul(ds.mT, q, out=dk)
         np.matmul(e.mT, g, out=dv)
-        return (d_qkv,)
+        return d_qkv
 
-    return _result(out.swapaxes(1, 2).reshape(b, t, width // 3), (qkv,), backward, "attention")
+    return out.swapaxes(1, 2).reshape(b, t, width // 3), backward
 
 
 @np.errstate(all="ignore")  # as above
@@ -395,17 +402,36 @@ class MultiHeadAttention(Module):
         if x.ndim != 3:
             raise ValueError(f"MultiHeadAttention: x must be [B, T, D], got {list(x.shape)}")
         if cache is None and not return_steps:
-            weight = cat([layer.weight for layer in layers], dim=1)  # [D, 3 D]
-            bias = cat([layer.bias for layer in layers if layer.bias is not None])  # [3 D]
-            qkv = linear(x, weight, bias)  # one product for three
-            out: Tensor = self.c_proj(fused_attention(qkv, self.n_head, mask))
-            return out
+            return self._fused(x, mask)
         q, k, v = (self._split(layer(x)) for layer in layers)  # [B, H, T, head_dim]
         if cache is not None:
             k, v = cache.append(k, v)  # [B, H, T_total, head_dim]
         heads, steps = attention(q, k, v, mask, return_steps=True)  # [B, H, T, head_dim]
-        out = self.c_proj(heads.transpose(1, 2).reshape(x.shape))
+        out: Tensor = self.c_proj(heads.transpose(1, 2).reshape(x.shape))
         return (out, steps) if return_steps else out
+
+    @np.errstate(all="ignore")  # as in fused_attention
+    def _fused(self, x: Tensor, mask: ArrayLike | None) -> Tensor:
+        """Compute the whole layer as one operation, Q, K and V in one product."""
+        layers = weights_of(self.c_q, self.c_k, self.c_v, self.c_proj)
+        operands = _one_dtype("attention", (x, *layers))
+        values, *given, w_proj, b_proj = [operand._data for operand in operands]
+        d = len(w_proj)
+        if x.shape[-1] != d:
+            raise ValueError(f"MultiHeadAttention: x must be [B, T, {d}], got {list(x.shape)}")
+        w_qkv, b_qkv = np.concatenate(given[::2], axis=1), np.concatenate(given[1::2])  # [D, 3 D]
+        qkv, back_qkv = _affine(_rows(values), w_qkv, b_qkv)
+        merged, back_heads = _attend(qkv.reshape(*x.shape[:-1], 3 * d), self.n_head, mask)
+        out, back_proj = _affine(_rows(merged), w_proj, b_proj)
+        _check_no_new_nan("attention", out, values, *given, w_proj, b_proj)
+
+        def backward(g: Array) -> Grads:
+            g, *of_proj = back_proj(_rows(g))
+            g, dw, db = back_qkv(_rows(back_heads(g)))
+            of_qkv = [grad[..., i : i + d] for i in range(0, 3 * d, d) for grad in (dw, db)]
+            return g.reshape(values.shape), *of_qkv, *of_proj
+
+        return _result(out.reshape(values.shape), operands, backward, "attention")
 
     def _split(self, x: Tensor) -> Tensor:
         b, t, d = x.shape

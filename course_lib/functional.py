@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 
 from course_lib._arrays import (
     Array,
+    _affine,
     _check_no_new_nan,
     _column_sum,
+    _gelu,
     _no_new_nan,
     _row_ids,
     _rows,
@@ -21,7 +23,7 @@ from course_lib._checks import array_of
 from course_lib.tape import Grads
 from course_lib.tensor import Tensor, _beside, _floating, _one_dtype, _plain, _result
 
-__all__ = ["cross_entropy", "embedding", "layer_norm", "linear"]
+__all__ = ["cross_entropy", "embedding", "layer_norm", "linear", "mlp"]
 
 
 def embedding(ids: ArrayLike, weight: Tensor) -> Tensor:
@@ -69,23 +71,48 @@ def linear(x: ArrayLike, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is None:
         return x @ weight
     x, weight, bias = _one_dtype("linear", (x, weight, bias))
-    if weight.ndim != 2 or x.shape[-1:] != weight.shape[:1] or bias.shape != weight.shape[1:]:
-        raise ValueError(
-            f"linear: x {list(x.shape)}, weight {list(weight.shape)}, bias {list(bias.shape)} "
-            "must be [..., in], [in, out] and [out]"
-        )
-    rows, w = _rows(x._data), weight._data
+    _check_linear("linear", x, weight, bias)
     with np.errstate(all="ignore"):
-        out = rows @ w
-        out += bias._data
-    _check_no_new_nan("linear", out, rows, w, bias._data)
+        out, back = _affine(_rows(x._data), weight._data, bias._data)
+    _check_no_new_nan("linear", out, x._data, weight._data, bias._data)
 
     def backward(g: Array) -> Grads:
-        g = _rows(g)
-        grad_x = (g @ w.T).reshape(x.shape) if x._requires_grad else None
-        return grad_x, rows.T @ g, _column_sum(g)
+        grad, *others = back(_rows(g))
+        return grad.reshape(x.shape), *others
 
-    return _result(out.reshape(*x.shape[:-1], w.shape[1]), (x, weight, bias), backward, "linear")
+    return _result(out.reshape(*x.shape[:-1], out.shape[1]), (x, weight, bias), backward, "linear")
+
+
+def mlp(x: ArrayLike, w_fc: Tensor, b_fc: Tensor, w_proj: Tensor, b_proj: Tensor) -> Tensor:
+    """gelu(x W_fc + b_fc) W_proj + b_proj as one operation (Vaswani et al. 2017, §3.3).
+
+    x is [..., in], the weights [in, hidden] and [hidden, out], the biases [hidden] and [out];
+    returns [..., out]. Raises ValueError where the shapes are others.
+    """
+    operands = _one_dtype("mlp", (_beside(w_fc, x), w_fc, b_fc, w_proj, b_proj))
+    _check_linear("mlp", *operands[:3])
+    _check_linear("mlp, the second layer", operands[1], *operands[3:])
+    values, w_1, b_1, w_2, b_2 = [operand._data for operand in operands]
+    with np.errstate(all="ignore"):
+        inside, back_fc = _affine(_rows(values), w_1, b_1)  # [N, hidden]
+        active, back_gelu = _gelu(inside)
+        out, back_proj = _affine(active, w_2, b_2)  # [N, out]
+    _check_no_new_nan("mlp", out, values, w_1, b_1, w_2, b_2)
+
+    def backward(g: Array) -> Grads:
+        g, *of_proj = back_proj(_rows(g))
+        g, *of_fc = back_fc(back_gelu(g))
+        return g.reshape(values.shape), *of_fc, *of_proj
+
+    return _result(out.reshape(*values.shape[:-1], out.shape[1]), operands, backward, "mlp")
+
+
+def _check_linear(op: str, x: Tensor, weight: Tensor, bias: Tensor) -> None:
+    if weight.ndim != 2 or x.shape[-1:] != weight.shape[:1] or bias.shape != weight.shape[1:]:
+        raise ValueError(
+            f"{op}: x {list(x.shape)}, weight {list(weight.shape)}, bias {list(bias.shape)} "
+            "must be [..., in], [in, out] and [out]"
+        )
 
 
 def layer_norm(x: ArrayLike, weight: ArrayLike, bias: ArrayLike, eps: float = 1e-5) -> Tensor:

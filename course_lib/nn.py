@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from course_lib._arrays import Array
 from course_lib._checks import array_of, check_rng, check_sizes
-from course_lib.functional import embedding, layer_norm, linear
+from course_lib.functional import embedding, layer_norm, linear, mlp
 from course_lib.tensor import Tensor, _beside
 
-__all__ = ["MLP", "Embedding", "LayerNorm", "Linear", "Module"]
+__all__ = ["MLP", "Embedding", "LayerNorm", "Linear", "Module", "weights_of"]
 
 
 class Module:
@@ -223,8 +223,12 @@ class MLP(Module):
 
     def forward(self, x: ArrayLike) -> Tensor:
         """Map x [..., n_embd] to the same shape; each token is worked on alone."""
-        out: Tensor = self.c_proj(self.c_fc(x).gelu())
-        return out
+        return mlp(x, *weights_of(self.c_fc, self.c_proj))
+
+
+def weights_of(*layers: Linear) -> list[Tensor]:
+    """Return weight and bias of each layer in turn."""
+    return [p for layer in layers for p in (layer.weight, layer.bias) if p is not None]
 
 
 def _walk(value: object, name: str = "") -> Iterator[tuple[str, Tensor]]:

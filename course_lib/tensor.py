@@ -7,7 +7,6 @@ the result turns into gradients of what it was made from (backward). `tape` keep
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -23,6 +22,7 @@ from course_lib._arrays import (
     _check_no_new_nan,
     _count,
     _dims,
+    _gelu,
     _no_new_nan,
     _product,
     _rows,
@@ -377,30 +377,8 @@ class Tensor:
         PyTorch's ``gelu(approximate="tanh")``. Shape and dtype as self.
         """
         x = _floating(self)
-        values, c = x._data, math.sqrt(2 / math.pi)
-        gate = np.empty_like(values)  # the parts of the formula in place: half the time
-        np.multiply(values, values, out=gate)
-        gate *= 0.044715 * c
-        gate += c
-        gate *= values
-        np.tanh(gate, out=gate)
-        gate += 1
-        gate *= 0.5
-        out = values * gate
-
-        def backward(g: Array) -> Grads:
-            w = 1 - gate
-            w *= out  # 0 for large |x|, so that the x² beside it can't overflow
-            slope = w * values
-            slope *= values
-            slope *= 3 * 0.044715
-            slope += w
-            slope *= 2 * c
-            slope += gate
-            slope *= g
-            return (slope,)
-
-        return _result(out, (x,), backward, "gelu")
+        out, backward = _gelu(x._data)
+        return _result(out, (x,), lambda g: (backward(g),), "gelu")
 
     # -- many values to fewer --------------------------------------------------------------------
 

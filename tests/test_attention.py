@@ -250,9 +250,10 @@ def test_with_and_without_steps_the_gradients_are_the_same():
     grads = []
     for return_steps in (False, True):
         layer, x = layer_and_input()
+        x.requires_grad = True
         out = layer(x, causal_keep(4), return_steps=return_steps)
         (out[0] if return_steps else out).backward(normal(2, 4, 6, seed=9))
-        grads.append([parameter.grad for parameter in layer.parameters()])
+        grads.append([x.grad, *[parameter.grad for parameter in layer.parameters()]])
     for one, other in zip(*grads, strict=True):
         assert np.allclose(one, other, rtol=0, atol=1e-13)
 
@@ -275,6 +276,16 @@ def test_the_four_layers_start_apart():
     weights = [p.data for name, p in layer.named_parameters() if name.endswith("weight")]
     assert all(w.shape == (6, 6) for w in weights)
     assert len({w.tobytes() for w in weights}) == 4
+
+
+def test_the_layer_says_what_width_it_needs_and_refuses_a_new_nan():
+    layer, x = layer_and_input()
+    with pytest.raises(ValueError, match=r"x must be \[B, T, 6\], got \[2, 4, 5\]"):
+        layer(x[..., :5])
+    layer.c_proj.weight.data = np.full((6, 6), math.inf)
+    layer.c_v.weight.data, layer.c_v.bias.data = np.zeros((6, 6)), np.zeros(6)
+    with pytest.raises(ValueError, match="attention: this makes NaN: 0 · inf"):
+        layer(x)
 
 
 def test_one_head_takes_the_whole_width():

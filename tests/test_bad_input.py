@@ -318,6 +318,7 @@ CALLS = {
         st.sampled_from(SHAPES),
     ),
     "embedding": (functional.embedding, ids((), (2, 3), (0,), below=3), x((3, 2), (3,))),
+    "mlp": (functional.mlp, x((3,), (2, 3), (0, 3)), x((3, 2)), x((2,)), x((2, 1)), x((1,))),
     "linear": (functional.linear, x((3,), (2, 3), (0, 3)), x((3, 2)), x((2,))),
     "layer_norm": (functional.layer_norm, x((2, 3), (0, 3)), x((3,)), x((3,)), A_NUMBER),
     "cross_entropy": (

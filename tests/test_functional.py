@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from course_lib.functional import cross_entropy, embedding, layer_norm, linear
+from course_lib.functional import cross_entropy, embedding, layer_norm, linear, mlp
 from course_lib.gradcheck import check_gradients
 from course_lib.tensor import Tensor
 
@@ -56,6 +56,18 @@ def test_linear_takes_lists_and_mixed_dtypes():
     out = linear([1.0, 2], Tensor([[1.0], [10]]), Tensor([0.5]))
     assert out.dtype == np.float32 and out.data.tolist() == [21.5]
     assert linear([1.0, 2], Tensor(np.ones((2, 1))), Tensor([0.5])).dtype == np.float64
+
+
+# -- mlp -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 4), (0, 4)])
+def test_mlp_is_two_linears_with_a_gelu_between(shape):
+    operands = normal(*shape), normal(4, 5), normal(5), normal(5, 3), normal(3)
+    x, *weights = map(Tensor, operands)
+    expected = linear(linear(x, *weights[:2]).gelu(), *weights[2:])
+    assert np.array_equal(mlp(x, *weights).data, expected.data)
+    assert check_gradients(mlp, *operands)
 
 
 # -- layer norm ------------------------------------------------------------------------------------
@@ -165,6 +177,13 @@ W, B, HUGE = Tensor(np.ones((4, 5))), Tensor(np.ones(5)), np.array([1e200, -1e20
             ValueError,
             "^linear: this makes NaN",
         ),
+        (lambda: mlp(np.ones(3), W, B, W, B), ValueError, r"^mlp: x \[3\], weight \[4, 5\]"),
+        (lambda: mlp(np.ones(4), W, B, W, B), ValueError, "^mlp, the second layer: .*4, 5"),
+        (
+            lambda: mlp([math.inf, 0, 0, 0], Tensor(np.zeros((4, 5))), B, W.T, B[:4]),
+            ValueError,
+            "^mlp: this makes NaN",
+        ),
         (
             lambda: layer_norm(np.ones((2, 3)), np.ones(4), np.ones(4)),
             ValueError,
@@ -198,5 +217,6 @@ def test_errors_name_the_trouble(act, kind, words):
 def test_a_nan_that_was_put_in_passes_through():
     x = np.array([[math.nan, 1], [1, 2]])
     assert np.isnan(linear(x, np.eye(2), np.zeros(2)).data[0]).all()
+    assert np.isnan(mlp(x, *2 * [Tensor(np.eye(2)), Tensor(np.zeros(2))]).data[0]).all()
     assert np.isnan(layer_norm(x, np.ones(2), np.zeros(2)).data[0]).all()
     assert np.isnan(cross_entropy(x, [0, 1]).item())

@@ -91,6 +91,15 @@ def test_an_mlp_is_four_times_as_wide_inside():
     gelu = h / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * h**3)))
     expected = gelu @ mlp.c_proj.weight.data + mlp.c_proj.bias.data
     assert np.allclose(mlp(Tensor(X)).data, expected, rtol=0, atol=1e-14)
+    x = Tensor(X, requires_grad=True)
+    grads = []
+    for out in (mlp(x), mlp.c_proj(mlp.c_fc(x).gelu())):  # as one operation, and as three
+        x.grad = None
+        mlp.zero_grad()
+        out.backward(X[::-1])
+        grads.append([x.grad, *[p.grad for p in mlp.parameters()]])
+    for one, other in zip(*grads, strict=True):
+        assert np.allclose(one, other, rtol=0, atol=1e-13)
 
 
 def test_parameters_are_found_in_the_order_they_were_made_each_once():
