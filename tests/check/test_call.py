@@ -3,6 +3,7 @@
 import _thread
 import gc
 import random
+import signal
 import sys
 import threading
 import time
@@ -78,7 +79,15 @@ def test_what_cannot_be_stopped_is_left_behind(short_limit):
     assert "Restart the kernel" in result.message
 
 
-def test_interrupting_the_kernel_ends_the_call():
+@pytest.fixture
+def interruptible():
+    """A shell's background job ignores SIGINT, and its Python with it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupting_the_kernel_ends_the_call(interruptible):
     def endless(x):
         threading.Timer(0.2, _thread.interrupt_main).start()
         while True:
