@@ -286,29 +286,44 @@ class GPT(Module):
         OSError
             If the file can't be opened.
         """
-        state = _read_npz(path)
+        state = _read_npz(path, room=_room_for(self))
         sizes = asdict(self.config)
-        found = {name: state.pop(f"config.{name}", None) for name in sizes}
+        found = {name: state.pop(f"config.{name}", np.array(None)) for name in sizes}
         differ = [
-            f"{n} is {found[n]} there, {sizes[n]} here" for n in sizes if found[n] != sizes[n]
+            f"{n} is {found[n]} there, {sizes[n]} here"
+            for n in sizes
+            if not np.array_equal(found[n], sizes[n])
         ]
         if differ:
             raise ValueError(f"load: {path} is of another model: {'; '.join(differ)}")
-        bad = [name for name, values in state.items() if not np.isfinite(values).all()]
+        bad = [n for n, v in state.items() if v.dtype.kind == "f" and not np.isfinite(v).all()]
         if bad:
             raise ValueError(f"load: {path} holds NaN or inf in {bad}")
         try:
             self.load_state_dict(state)
-        except KeyError as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"load: {path}: {error.args[0]}") from None
 
 
-def _read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """Read all arrays of an .npz file, never unpickling anything."""
+def _room_for(model: GPT) -> int:
+    """Return the most bytes in a file of this model: float64 values, and a header for each."""
+    names = len(asdict(model.config)) + len(list(model.parameters()))
+    return 8 * model.num_parameters() + 1024 * names
+
+
+def _read_npz(path: str | os.PathLike[str], room: int) -> dict[str, Array]:
+    """Read all arrays of an .npz file of at most `room` bytes unpacked, never unpickling any."""
     with open(os.fspath(path), "rb") as file:  # an int would be a file that Python has open
         try:
             with np.load(file, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
+                held = sum(member.file_size for member in archive.zip.infolist())
+                if held > room:  # a small file can unpack to more than the memory holds
+                    raise ValueError(f"{held:,} bytes unpacked, at most {room:,} are expected")
+                arrays = {name: archive[name] for name in archive.files}
+            strange = [name for name, value in arrays.items() if not isinstance(value, np.ndarray)]
+            if strange:
+                raise ValueError(f"no arrays: {strange}")
+            return arrays
         except Exception as error:  # a damaged zip can fail in a dozen ways
             raise ValueError(
                 f"load: {path} is no model that save() wrote, or it is damaged "

@@ -30,7 +30,7 @@ MODULES = {
     "functional": (0.95, "functional.py gradcheck.py", "test_functional.py test_gradcheck.py"),
     "nn": (0.95, "nn.py _checks.py", "test_nn.py test_bad_input.py"),
     "attention": (0.95, "attention.py", "test_attention.py test_blocked_attention.py"),
-    "gpt": (0.95, "gpt.py", "test_gpt.py"),
+    "gpt": (0.95, "gpt.py", "test_gpt.py test_gpt_file.py"),
     "train": (0.90, "train.py", "test_train.py"),
     "text": (0.90, "text.py", "test_text.py"),
     "check": (0.90, "check/*", "check"),
